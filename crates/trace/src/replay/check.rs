@@ -52,7 +52,7 @@ pub fn check_executor(ordered: &Ordered<'_>, described: &Described, policies: &d
     }
     if ordered.left_out > 0 {
         replayed.notes.push(format!(
-            "The last {} events were not compared: the recording lacks what other threads did before them.",
+            "{} events were not compared: the recording lacks what other threads did before them.",
             ordered.left_out
         ));
     }

@@ -6,6 +6,7 @@
 //! another thread are missing. Timers are no timers in a replay: their releases are recorded.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rospin_core::recording::Event;
 
@@ -26,7 +27,8 @@ pub struct Ordered<'a> {
     /// True if a part of the file is damaged or cut off.
     pub is_damaged: bool,
     /// The number of events that were left out, because events of other threads before them are missing. A recording
-    /// that ends while the program runs has what some threads did a moment longer than what others did.
+    /// that ends while the program runs has what some threads did a moment longer than what others did. Behind them
+    /// come only events from a state on with which the recording begins anew.
     pub left_out: u64,
     /// The places of the states with which the recording begins anew. Events of other threads before them may be
     /// missing: a recording that began while another one ended has some of those, and not all.
@@ -88,16 +90,16 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
     ordered.dropped = current.keys().filter_map(|thread| dropped.get(thread)).sum();
     // The turn before may lack what is in its middle, not only its end.
     let is_doubtful = ordered.dropped > 0 || ordered.is_damaged;
-    let first_missing = first_missing(&turns, is_doubtful);
+    let gaps = gaps(&turns, is_doubtful);
     let number = |turn: usize| turns[turn].number;
     if !keyed.is_sorted_by_key(|(turn, _)| number(*turn)) {
         // A stable sort keeps the order of time where there are no numbers.
         keyed.sort_by_key(|(turn, _)| number(*turn));
     }
-    if let Some(first_missing) = first_missing {
-        let kept = keyed.partition_point(|(turn, _)| number(*turn) < first_missing);
-        ordered.left_out = (keyed.len() - kept) as u64;
-        keyed.truncate(kept);
+    if !gaps.is_empty() {
+        let all = keyed.len();
+        keyed.retain(|(turn, _)| !gaps.iter().any(|gap| gap.contains(&number(*turn))));
+        ordered.left_out = (all - keyed.len()) as u64;
     }
     for (place, (turn, recorded)) in keyed.iter().enumerate() {
         if turns[*turn].is_anew && matches!(recorded.event, Event::Snapshot { .. }) {
@@ -124,21 +126,31 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, number: u64, previous: 
     *current = turns.len() - 1;
 }
 
-/// Returns the number of the first turn before which events are missing; `None` if there is none. If it `is_doubtful`
-/// where they are missing, returns that of the turn which lacks them.
-fn first_missing(turns: &[Turn], is_doubtful: bool) -> Option<u64> {
+/// Returns the numbers of turns that cannot be followed: from one before which events are missing up to the next one
+/// with which the recording begins anew. If it `is_doubtful` where they are missing, the turn which lacks them is the
+/// first one.
+fn gaps(turns: &[Turn], is_doubtful: bool) -> Vec<Range<u64>> {
     let by_number: BTreeMap<u64, &Turn> = turns.iter().map(|turn| (turn.number, turn)).collect();
     // Nothing that precedes the state of the scheduler is needed.
     let first = by_number.values().find(|turn| turn.has_snapshot).map_or(0, |turn| turn.number);
+    let mut gaps: Vec<Range<u64>> = Vec::new();
     let mut before: Option<&Turn> = None;
     for turn in by_number.range(first..).map(|(_, turn)| *turn) {
-        if let (Some(before), Some((number, count))) = (before, turn.previous) {
+        if turn.is_anew
+            && turn.has_snapshot
+            && let Some(gap) = gaps.last_mut()
+            && gap.end == u64::MAX
+        {
+            gap.end = turn.number;
+        }
+        let is_in_gap = gaps.last().is_some_and(|gap| gap.end == u64::MAX);
+        if let (false, Some(before), Some((number, count))) = (is_in_gap, before, turn.previous) {
             let is_there = before.number == number && (before.is_open || before.count == count);
             if !is_there {
-                return Some(if is_doubtful { before.number } else { turn.number });
+                gaps.push(if is_doubtful { before.number } else { turn.number }..u64::MAX);
             }
         }
         before = Some(turn);
     }
-    None
+    gaps
 }
