@@ -16,6 +16,7 @@ mod local_topics;
 mod one_queue;
 mod parameter_services;
 mod parameters;
+mod random;
 mod statistics;
 mod type_descriptions;
 mod wait_for_message;
