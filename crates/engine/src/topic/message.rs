@@ -284,7 +284,6 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::lock_free::ring::ring;
 
     #[test]
     fn the_last_owner_drops_the_message() {
@@ -325,8 +324,11 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic = "the messages of a ring are of its kind"]
     fn a_ring_refuses_messages_of_another_type() {
-        let (mut producer, _consumer) =
-            ring(crate::lock_free::depth::Depth::new(1).unwrap(), MessageType::of::<Arc<i32>>());
+        use crate::lock_free::depth::Depth;
+        use crate::lock_free::ring::ring;
+
+        let depth = Depth::new(1).unwrap();
+        let (mut producer, _consumer) = ring(depth, MessageType::of::<Arc<i32>>());
         producer.push(AnyMessage::new(Arc::new(7_u32)), 0);
     }
 
