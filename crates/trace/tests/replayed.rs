@@ -284,25 +284,37 @@ fn a_hostile_recording_takes_no_hours() {
     assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
 }
 
+/// Returns a recording of an executor with three threads and the subscriptions `ear`, 1, and `eye`, 2, in a mutually
+/// exclusive group. The events are given with their threads, and are a nanosecond apart.
+fn of_two_subscriptions(events: &[(u32, Event)]) -> Recording {
+    let mut recording = Recording::default();
+    recording.names.push(Name::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 3 });
+    let rules = Rules { group: 1, registration: 0, max_in_flight: 1, frees_group: false, precedes_all: false };
+    for (entity, name) in [(1, "ear"), (2, "eye")] {
+        recording.names.push(Name::Entity {
+            executor: 0,
+            entity,
+            account: entity,
+            name: name.into(),
+            group: "group".into(),
+            excludes: true,
+            kind: "subscription".into(),
+            priority: 0,
+            deadline_ns: None,
+            period_ns: None,
+            rules: Some(rules),
+        });
+    }
+    for (at, (thread, event)) in (2..).zip(events) {
+        recording.events.push(Recorded { thread: *thread, at: Instant::from_nanos(at), event: *event });
+    }
+    recording
+}
+
 /// A recording began while another one ended: it has what the first thread did in the old one, and not what the second
 /// thread did, which dispatched the callback. Then it begins anew.
 #[test]
 fn a_recording_that_begins_anew_may_lack_what_was_before() {
-    let mut names = vec![Name::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 3 }];
-    let rules = Rules { group: 1, registration: 0, max_in_flight: 1, frees_group: false, precedes_all: false };
-    names.push(Name::Entity {
-        executor: 0,
-        entity: 1,
-        account: 1,
-        name: "ear".into(),
-        group: "group".into(),
-        excludes: true,
-        kind: "subscription".into(),
-        priority: 0,
-        deadline_ns: None,
-        period_ns: None,
-        rules: Some(rules),
-    });
     let step = |sequence| Step { executor: 0, entity: 1, sequence, segment: 0 };
     let begins = |number| Event::HandedOver { executor: 0, number, previous: u64::MAX, count: 0 };
     let state = Event::Snapshot { executor: 0, count: 1 };
@@ -319,36 +331,13 @@ fn a_recording_that_begins_anew_may_lack_what_was_before() {
         (3, Event::Completed { step: step(1), deadline, cpu_ns: 0 }),
         (3, Event::Dispatched { step: step(2), thread: 2, release, cpu_ns: 0 }),
     ];
-    let mut recorded = Vec::new();
-    for (at, (thread, event)) in (2..).zip(events) {
-        recorded.push(Recorded { thread, at: Instant::from_nanos(at), event });
-    }
-    let mut recording = Recording::default();
-    (recording.names, recording.events) = (names, recorded);
-    let replayed = only(&recording);
+    let replayed = only(&of_two_subscriptions(&events));
     assert_eq!((replayed.verdict, replayed.decisions), (Verdict::Same, 1));
 }
 
 /// A recording lacks what the second thread did, and begins anew later: what is behind the new state is compared.
 #[test]
 fn what_follows_a_gap_is_compared_from_a_new_state_on() {
-    let mut names = vec![Name::Executor { executor: 0, name: "main".into(), policy: "fifo".into(), threads: 3 }];
-    let rules = Rules { group: 1, registration: 0, max_in_flight: 1, frees_group: false, precedes_all: false };
-    for (entity, name) in [(1, "ear"), (2, "eye")] {
-        names.push(Name::Entity {
-            executor: 0,
-            entity,
-            account: entity,
-            name: name.into(),
-            group: "group".into(),
-            excludes: true,
-            kind: "subscription".into(),
-            priority: 0,
-            deadline_ns: None,
-            period_ns: None,
-            rules: Some(rules),
-        });
-    }
     let step = |entity, sequence| Step { executor: 0, entity, sequence, segment: 0 };
     let begins = |number| Event::HandedOver { executor: 0, number, previous: u64::MAX, count: 0 };
     let release = Instant::from_nanos(1);
@@ -359,7 +348,7 @@ fn what_follows_a_gap_is_compared_from_a_new_state_on() {
         (1, begins(5)),
         (1, Event::Snapshot { executor: 0, count: 1 }),
         (1, found(1)),
-        // What turn 6 did is missing.
+        // Turn 6 is missing.
         (1, Event::HandedOver { executor: 0, number: 7, previous: 6, count: 3 }),
         (1, Event::Completed { step: step(2, 9), deadline, cpu_ns: 0 }),
         (3, begins(9)),
@@ -369,13 +358,7 @@ fn what_follows_a_gap_is_compared_from_a_new_state_on() {
         // First in, first out would have run the other one.
         (3, Event::Dispatched { step: step(2, 3), thread: 2, release: later, cpu_ns: 0 }),
     ];
-    let mut recorded = Vec::new();
-    for (at, (thread, event)) in (2..).zip(events) {
-        recorded.push(Recorded { thread, at: Instant::from_nanos(at), event });
-    }
-    let mut recording = Recording::default();
-    (recording.names, recording.events) = (names, recorded);
-    let replayed = only(&recording);
+    let replayed = only(&of_two_subscriptions(&events));
     assert!(matches!(replayed.verdict, Verdict::Differs(_)), "{replayed:?}");
     assert!(replayed.notes.iter().any(|note| note.starts_with("1 events were not compared")), "{replayed:?}");
 }

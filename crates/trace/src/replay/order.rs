@@ -98,7 +98,11 @@ pub fn order(recording: &Recording, executor: u16) -> Ordered<'_> {
     }
     if !gaps.is_empty() {
         let all = keyed.len();
-        keyed.retain(|(turn, _)| !gaps.iter().any(|gap| gap.contains(&number(*turn))));
+        keyed.retain(|(turn, _)| {
+            let number = number(*turn);
+            let next = gaps.partition_point(|gap| gap.end <= number);
+            !gaps.get(next).is_some_and(|gap| gap.contains(&number))
+        });
         ordered.left_out = (all - keyed.len()) as u64;
     }
     for (place, (turn, recorded)) in keyed.iter().enumerate() {
@@ -128,7 +132,7 @@ fn hand_over(turns: &mut Vec<Turn>, current: &mut usize, number: u64, previous: 
 
 /// Returns the numbers of turns that cannot be followed: from one before which events are missing up to the next one
 /// with which the recording begins anew. If it `is_doubtful` where they are missing, the turn which lacks them is the
-/// first one.
+/// first one. The gaps are in order and do not overlap.
 fn gaps(turns: &[Turn], is_doubtful: bool) -> Vec<Range<u64>> {
     let by_number: BTreeMap<u64, &Turn> = turns.iter().map(|turn| (turn.number, turn)).collect();
     // Nothing that precedes the state of the scheduler is needed.
