@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use rospin_engine::{Descriptor, EntityKind, Readiness};
 
-use crate::arguments::{give, given, place};
-use crate::entity::{Given, Kind, rospin_entity, rospin_entity_options};
-use crate::foreign::{Foreign, Item, rospin_source};
+use crate::arguments::give;
+use crate::entity::{Creation, Kind, rospin_entity, rospin_entity_options};
+use crate::foreign::{Item, rospin_source};
 use crate::group::{Group, rospin_group};
 use crate::status::{Failure, ROSPIN_OK, rospin_status, status_of};
 
@@ -38,14 +38,9 @@ pub unsafe extern "C" fn rospin_fd_create(
     entity: *mut *mut rospin_entity,
 ) -> rospin_status {
     status_of(|| {
-        // SAFETY: as the header demands. From here on, the caller's data are dropped whatever happens.
-        let foreign = Arc::new(unsafe { Foreign::new(source) }?);
         // SAFETY: as the header demands.
-        let place = unsafe { place(entity, "entity") }?;
-        // SAFETY: as the header demands.
-        let group = unsafe { given(group, "group") }?;
-        // SAFETY: as the header demands.
-        let options = unsafe { Given::new(options) }?;
+        let creation = unsafe { Creation::read(group, options, source, entity, "entity") }?;
+        let Creation { foreign, place, group, options } = creation;
         if foreign.has_take() {
             return Err(Failure::invalid("`take` of a file descriptor's source is not NULL"));
         }

@@ -134,6 +134,40 @@ impl<'a> Given<'a> {
     }
 }
 
+/// The arguments of a function that creates an entity.
+pub(crate) struct Creation<'a> {
+    pub(crate) foreign: Arc<Foreign>,
+    /// The place for the handle.
+    pub(crate) place: &'a mut *mut rospin_entity,
+    pub(crate) group: &'a rospin_group,
+    pub(crate) options: Given<'a>,
+}
+
+impl<'a> Creation<'a> {
+    /// Reads the arguments. The caller's data are dropped whatever happens, unless `source` itself is invalid. `name` is
+    /// what errors call the handle.
+    ///
+    /// # Safety
+    /// The pointers are as the header demands.
+    pub(crate) unsafe fn read(
+        group: *const rospin_group,
+        options: *const rospin_entity_options,
+        source: *const rospin_source,
+        handle: *mut *mut rospin_entity,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        // SAFETY: the caller promises it. It is first, so that the data are dropped if another argument is invalid.
+        let foreign = Arc::new(unsafe { Foreign::new(source) }?);
+        // SAFETY: the caller promises it.
+        let place = unsafe { place(handle, name) }?;
+        // SAFETY: the caller promises it.
+        let group = unsafe { given(group, "group") }?;
+        // SAFETY: the caller promises it.
+        let options = unsafe { Given::new(options) }?;
+        Ok(Self { foreign, place, group, options })
+    }
+}
+
 /// Creates an entity. It is ready when it is notified. It also tries to take once at the beginning, since items may be
 /// there already.
 #[unsafe(no_mangle)]
@@ -144,14 +178,9 @@ pub unsafe extern "C" fn rospin_entity_create(
     entity: *mut *mut rospin_entity,
 ) -> rospin_status {
     status_of(|| {
-        // SAFETY: as the header demands. From here on, the caller's data are dropped whatever happens.
-        let foreign = Arc::new(unsafe { Foreign::new(source) }?);
         // SAFETY: as the header demands.
-        let place = unsafe { place(entity, "entity") }?;
-        // SAFETY: as the header demands.
-        let group = unsafe { given(group, "group") }?;
-        // SAFETY: as the header demands.
-        let options = unsafe { Given::new(options) }?;
+        let creation = unsafe { Creation::read(group, options, source, entity, "entity") }?;
+        let Creation { foreign, place, group, options } = creation;
         let kind = options.kind()?;
         let bell = Bell::new();
         let source = ForeignSource { foreign: Arc::clone(&foreign), bell: Arc::clone(&bell) };

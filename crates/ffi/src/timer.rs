@@ -10,9 +10,9 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{DueSetter, Mutex, TimerError};
 
-use crate::arguments::{give, given, place};
+use crate::arguments::{give, given};
 use crate::control::Control;
-use crate::entity::{Given, Kind, rospin_entity, rospin_entity_options};
+use crate::entity::{Creation, Kind, rospin_entity, rospin_entity_options};
 use crate::foreign::{Foreign, Item, Taken, rospin_source};
 use crate::group::{Group, rospin_group};
 use crate::status::{Failure, ROSPIN_OK, rospin_status, status_of};
@@ -89,14 +89,9 @@ pub unsafe extern "C" fn rospin_timer_create(
     timer: *mut *mut rospin_entity,
 ) -> rospin_status {
     status_of(|| {
-        // SAFETY: as the header demands. From here on, the caller's data are dropped whatever happens.
-        let foreign = Arc::new(unsafe { Foreign::new(source) }?);
         // SAFETY: as the header demands.
-        let place = unsafe { place(timer, "timer") }?;
-        // SAFETY: as the header demands.
-        let group = unsafe { given(group, "group") }?;
-        // SAFETY: as the header demands.
-        let options = unsafe { Given::new(options) }?;
+        let creation = unsafe { Creation::read(group, options, source, timer, "timer") }?;
+        let Creation { foreign, place, group, options } = creation;
         if !foreign.has_next_due() {
             return Err(Failure::invalid("`next_due` of a timer's source is NULL"));
         }
