@@ -77,9 +77,13 @@ struct Known {
 }
 
 impl ForeignList {
-    /// Adds a middleware, with the threads that it starts.
+    /// Adds a middleware, with the threads that it starts. Does nothing if it was added before, since its threads may
+    /// end and be started again.
     pub fn add(&self, threads: ForeignThreads) {
-        self.lock().of.push(threads);
+        let mut known = self.lock();
+        if !known.of.contains(&threads) {
+            known.of.push(threads);
+        }
     }
 
     /// Gives the threads a priority above executors of up to the priority `highest`, except threads that `is_planned`
@@ -229,6 +233,14 @@ mod tests {
             assert!(told.contains(expected), "{told}");
         }
         assert_eq!(describe(&[], 20), None);
+    }
+
+    #[test]
+    fn a_middleware_that_comes_again_is_in_the_list_once() {
+        let known = ForeignList::default();
+        known.add(TESTED);
+        known.add(TESTED);
+        assert_eq!(known.lock().of, [TESTED]);
     }
 
     /// With the rights for it, the thread is raised; without them, the report names it. The test accepts both.
