@@ -11,15 +11,15 @@ use rospin_node::{
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-struct Number {
-    data: i64,
+pub(crate) struct Number {
+    pub(crate) data: i64,
 }
 
 impl Message for Number {
     const TYPE: &str = "std_msgs/msg/Int64";
 }
 
-enum Double {}
+pub(crate) enum Double {}
 
 impl ServiceInterface for Double {
     type Request = Number;

@@ -2,29 +2,10 @@
 
 use std::collections::VecDeque;
 
-use rospin_node::{CallError, Client, Message, Service, ServiceInterface, ServiceOptions, ServicePart};
-use serde::{Deserialize, Serialize};
+use rospin_node::{CallError, Client, Service, ServiceOptions};
 
 use super::{Awaited, Rng, Shared, Stage, explore};
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-struct Number {
-    data: i64,
-}
-
-impl Message for Number {
-    const TYPE: &str = "std_msgs/msg/Int64";
-}
-
-enum Double {}
-
-impl ServiceInterface for Double {
-    type Request = Number;
-    type Response = Number;
-    const TYPE: &str = "test_interfaces/srv/Double";
-}
-
-impl ServicePart<Double> for Number {}
+use crate::in_process::{Double, Number};
 
 /// The end of a call, as the model knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
