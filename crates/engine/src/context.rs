@@ -108,8 +108,8 @@ impl ContextOptions {
     /// program's spin is over, it finishes the callback that it runs and begins no other. Beside
     /// [`spin_all`](crate::SpinOptions::spin_all) and [`spin_once`](crate::SpinOptions::spin_once), which may be over
     /// at once, it still runs everything that is ready, unless that spin is halted, and the spin returns after that.
-    /// Create an executor before the groups that the file puts on it. Otherwise it has the policy and the threads that the file gives it, and those
-    /// of its options are ignored with a warning in the `log` crate.
+    /// Create an executor before the groups that the file puts on it. Otherwise it has the policy and the threads that
+    /// the file gives it, and those of its options are ignored with a warning in the `log` crate.
     ///
     /// Names in the file that the program does not have are found when an executor begins to spin for the first time.
     #[must_use]

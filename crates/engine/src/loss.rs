@@ -106,7 +106,7 @@ pub(crate) struct LossCounters {
     scribe: Scribe,
     counts: Counts,
     misses: AtomicU64,
-    /// Whether there are `watchers`. It is read without their lock.
+    /// True while there are `watchers`, for threads that count without their lock.
     watched: Watched,
     watchers: Mutex<Vec<Watcher>>,
     ledger: Weak<Ledger>,

@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     called: AtomicBool,
     /// True from a halt until the end of the spin that it ends.
     pub(crate) halt: AtomicBool,
-    /// Whether the executor spins. It is awaited once it has had a jump callback.
+    /// True while the executor spins. From its first jump callback on, a jump of ROS time may wait for it to stop.
     pub(crate) spinning: Presence,
     /// The time at which it spun for the first time.
     first_spin: OnceLock<Instant>,

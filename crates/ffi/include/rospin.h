@@ -451,7 +451,7 @@ typedef struct {
 } rospin_entity_options;
 
 /**
- * What `take` found.
+ * The item that `take` has found.
  */
 typedef struct {
   /**

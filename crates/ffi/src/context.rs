@@ -69,7 +69,8 @@ impl Home {
         executors.push(Arc::downgrade(executor));
     }
 
-    /// Returns the caller's executor of that name; `None` if there is none, or if only a deployment file names it.
+    /// Returns the executor that the C program has created under that name; `None` for one that only a deployment file
+    /// names.
     pub(crate) fn executor(&self, name: &str) -> Option<Arc<Control>> {
         let executors = self.executors.lock().unwrap_or_else(PoisonError::into_inner);
         executors.iter().filter_map(Weak::upgrade).find(|executor| executor.name() == name)

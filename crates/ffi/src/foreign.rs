@@ -24,7 +24,7 @@ pub const ROSPIN_TAKE_CLOSED: i32 = 4;
 /// rospin_timer_create().
 pub const ROSPIN_TAKE_FAILED: i32 = 5;
 
-/// What `take` found.
+/// The item that `take` has found.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct rospin_taken {

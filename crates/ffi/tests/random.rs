@@ -47,7 +47,7 @@ struct Handle<T>(*mut T);
 // SAFETY: the header says so.
 unsafe impl<T> Send for Handle<T> {}
 
-/// What a program shares with its callbacks.
+/// State that a program shares with its callbacks.
 struct World {
     executor: AtomicUsize,
     random: Mutex<Random>,
@@ -68,7 +68,7 @@ struct Things {
     notifiers: Vec<Handle<rospin_notifier>>,
 }
 
-/// What is known of a group.
+/// A group, as the program sees it.
 struct Group {
     is_reentrant: bool,
     /// True while a callback of the group runs, if that excludes others.

@@ -95,7 +95,7 @@ enum EndKind {
     },
 }
 
-/// What a publisher keeps for late subscriptions.
+/// Functions of a publisher that keeps messages for late subscriptions.
 pub(crate) struct Keeper {
     /// Returns the messages that it keeps at this moment, the oldest first.
     pub(crate) kept: Box<dyn Fn() -> Vec<Arc<Envelope>> + Send + Sync>,
@@ -140,7 +140,7 @@ impl Lost {
 pub(crate) struct Entered<R> {
     pub(crate) end: LocalEnd,
     pub(crate) inlet: Inlet,
-    /// What was created with the inlet.
+    /// The value that was created together with the inlet.
     pub(crate) with: R,
     /// The number of the last message that was published before the subscription came. Later ones are its own.
     pub(crate) since: u64,

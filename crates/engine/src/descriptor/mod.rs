@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use watcher::{Watcher, WatcherSlot};
 
-/// What a file descriptor is ready for, or should be watched for.
+/// Set of conditions of a file descriptor, such as readable: those that hold, or those to watch for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Readiness(u8);
 

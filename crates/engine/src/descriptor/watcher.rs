@@ -56,7 +56,7 @@ struct Notifiers {
 }
 
 impl WatcherSlot {
-    /// Returns the context's watcher, and starts it if there is none.
+    /// Returns the watcher of the context's descriptors. Starts it and its thread if no descriptor is watched yet.
     pub(super) fn watcher(context: &Context) -> io::Result<Arc<Watcher>> {
         let slot = context.shared::<Self>();
         let mut place = slot.0.lock();

@@ -9,7 +9,7 @@
 
 use super::sync::{AtomicBool, Ordering, fence};
 
-/// Whether an executor spins, and whether anybody wants to know of the end of that.
+/// Two flags of an executor: it spins, and somebody may wait for it to stop.
 pub(crate) struct Presence {
     is_there: AtomicBool,
     is_awaited: AtomicBool,

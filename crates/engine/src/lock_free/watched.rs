@@ -1,4 +1,4 @@
-//! Whether anybody watches a count. Counting takes no lock while nobody does.
+//! Flag that says if anybody watches a count. While nobody does, counting takes no lock.
 //!
 //! A watcher is added under a lock, sets the flag, then looks at the count. A thread that counts adds to the count,
 //! then looks at the flag. Both have a fence in between, so at least one of them sees the other: either the watcher

@@ -284,8 +284,8 @@ impl TopicState {
     }
 
     /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there
-    /// is none. With `of_keep_all`, only queues that keep all count. A message that has expired counts as any other: it
-    /// keeps its place until it is taken.
+    /// is none. If `of_keep_all`, only queues of subscriptions that keep all messages are looked at. A message that has
+    /// expired counts as any other: it keeps its place until it is taken.
     fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {
         let counts = |queue: &&Queue| promises.include(queue.demands) && (queue.keeps_all || !of_keep_all);
         let mut takers = self.queues.iter().filter(counts);

@@ -260,7 +260,8 @@ impl AnySource {
         self.pop_unless_empty(Self::pop)
     }
 
-    /// Takes the oldest message by `pop`. If there is none, publishers notify from now on.
+    /// Takes the oldest message: `pop` is the function that does so. If the queue is empty, has publishers notify this
+    /// subscription's executor again.
     #[inline]
     fn pop_unless_empty<M>(&self, pop: impl Fn(&Self) -> Option<M>) -> Option<M> {
         let taken = pop(self);

@@ -353,7 +353,7 @@ fn a_policy_that_panics_between_pick_and_run_loses_no_activation() {
     });
 }
 
-/// What arrives while a callback runs is released before the run is given back.
+/// A message that arrives while a callback runs is released before that run is given back.
 #[test]
 fn a_policy_that_panics_at_a_release_loses_no_suspended_callback() {
     watchdog(|| {

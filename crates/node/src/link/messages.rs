@@ -54,7 +54,7 @@ fn queue_options(topics: &LocalTopics, address: &Address, qos: &Qos) -> Subscrip
     let options = SubscriptionOptions::new(address.engine_name()).within(&topics.engine);
     let options = options.demands(Terms::of(qos).guarantees);
     let room = depth(qos);
-    // What publishers keep for late subscriptions comes from the topic of this process, in any form.
+    // Messages that publishers keep for late subscriptions come from the topic of this process, in any form.
     if qos.loses_nothing() { options.keep_all(room) } else { options.keep_last(room) }
 }
 
@@ -82,7 +82,7 @@ impl<D: Decode> Messages<D> {
         };
         let entered = topics.enter_subscription(address, Terms::of(qos), events.clone(), depth(qos), create);
         let Entered { end, inlet, with: LateQueue { queue, older }, since, mut lost } = entered.map_err(refused)?;
-        // What was published since the subscription came is its own, also if it is displaced at once.
+        // A message that was published since the subscription came is its own, also if it is displaced at once.
         let now = clock.now();
         for message in older {
             if let Mixed::Envelope(envelope) = message

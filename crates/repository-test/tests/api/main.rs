@@ -1,5 +1,5 @@
-//! What users of `rospin-engine`, `rospin-node` and `rospin` get: a change of it is on purpose, it is shown by
-//! examples, and asynchronous functions say what happens if they are dropped.
+//! The public items of `rospin-engine`, `rospin-node` and `rospin`: a change of them is on purpose, examples show them,
+//! and asynchronous functions say what happens if they are dropped.
 //!
 //! The sources are read as text, so this needs no compiler of its own.
 

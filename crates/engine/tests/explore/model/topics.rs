@@ -263,7 +263,7 @@ impl Model {
             let may_be_in = |(number, item): &(usize, &Item)| {
                 item.sent.is_none_or(|sent| sent > receiver.creating) && !receiver.taken.contains(number)
             };
-            // What was taken since then was perhaps still there.
+            // Messages that were taken since publishing began may have been in the queue when it looked for room.
             let since = self.taken_since(receiver.taken, sending);
             let count = kept + since + self.items_of(place).filter(may_be_in).count();
             may_be_there && count >= receiver.depth
