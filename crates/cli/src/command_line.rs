@@ -14,6 +14,7 @@ use crate::lab;
 use crate::replay;
 use crate::simulate;
 use crate::top;
+use crate::topic;
 use crate::trace;
 
 /// rospin: a real-time executor for ROS 2. Without a command: this help.
@@ -27,6 +28,7 @@ Examples:
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
   rospin trace record COMMAND             what a program's executors do, for `rospin trace report`
   rospin replay RECORDING                 the same decisions once more, or the first that differs
+  rospin topic list                       what a running robot publishes
   rospin doctor                           what this machine can promise, and what would help
   rospin lab list                         experiments: rospin beside other executors")]
 struct Arguments {}
@@ -60,6 +62,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: trace::NAME, command: trace::command, run: trace::run },
     Subcommand { name: replay::NAME, command: replay::command, run: replay::run },
     Subcommand { name: top::NAME, command: top::command, run: top::run },
+    Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
     Subcommand { name: lab::NAME, command: lab::command, run: lab::run },
 ];
 

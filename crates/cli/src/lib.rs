@@ -13,9 +13,11 @@ mod faults;
 mod isolated;
 mod lab;
 mod replay;
+mod ros;
 mod scenario_file;
 mod simulate;
 mod top;
+mod topic;
 mod trace;
 
 pub use command_line::main;

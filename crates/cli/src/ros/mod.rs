@@ -1,0 +1,73 @@
+//! What the commands that talk to a running robot have in common.
+//!
+//! Each of them is a function of a [`Session`], which has a node of rospin's own, and of a writer. So tests run it in
+//! their own process, beside the nodes that it asks.
+
+mod session;
+
+pub(crate) use session::{Discovery, Session};
+
+/// Returns true if a part of the name begins with an underscore: tools list such topics, services and nodes only if
+/// asked for.
+pub(crate) fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('_'))
+}
+
+/// Returns the types of a topic or service as lists show them.
+pub(crate) fn types_text(types: &std::collections::BTreeSet<String>) -> String {
+    types.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A robot in the test's own process.
+
+    use clap::Command;
+    use rospin::{Context, ContextOptions, Node, Ros};
+    use rospin_report::Failure;
+
+    use super::Session;
+
+    /// A robot, and the node of a command that asks it.
+    pub(crate) struct Robot {
+        pub(crate) session: Session,
+    }
+
+    impl Robot {
+        pub(crate) fn new() -> Self {
+            let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+            Self { session: Session::beside(&ros) }
+        }
+
+        pub(crate) fn node(&self, name: &str) -> Node {
+            self.session.ros().create_node(name).unwrap()
+        }
+    }
+
+    /// Returns the matches of a command's arguments, which begin with its name.
+    pub(crate) fn parse(command: Command, arguments: &[&str]) -> clap::ArgMatches {
+        command.try_get_matches_from(arguments).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Returns the text that a command writes.
+    pub(crate) fn written(run: impl FnOnce(&mut Vec<u8>) -> Result<(), Failure>) -> Result<String, String> {
+        let mut out = Vec::new();
+        run(&mut out).map_err(|failure| failure.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_an_underscore_at_the_beginning_of_a_part_is_hidden() {
+        for name in ["/_hidden", "/a/_action/status", "/_ros2cli_7/get"] {
+            assert!(is_hidden(name), "{name}");
+        }
+        for name in ["/", "/a_", "/a_/b_c"] {
+            assert!(!is_hidden(name), "{name}");
+        }
+    }
+}
