@@ -5,7 +5,7 @@ use rospin_core::Instant;
 use crate::clock::STEP_NOTICED_AFTER;
 use crate::executor_options::Until;
 use crate::spin::{Next, Seat};
-use crate::spinning::Spin;
+use crate::spin_call::Spin;
 use crate::state::State;
 
 impl Spin<'_> {

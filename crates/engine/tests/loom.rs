@@ -12,7 +12,7 @@
 //! | sleepers and the executor's loop | `dues.rs`, with the news | `dues` |
 //! | ROS time and executors | `dial.rs` and its watch; `presence.rs` at the end of a spin | `dial`, `presence` |
 //! | whoever counts losses and watchers | `watched.rs` | `watched` |
-//! | threads of a spin, and whoever halts it | flags of `shared.rs` and `spinning.rs`, with the parker | `shutdown` |
+//! | threads of a spin, and whoever halts it | flags of `shared.rs` and `spin_call.rs`, with the parker | `shutdown` |
 //! | threads and the recording thread | `log.rs` | `log` |
 //! | threads of an executor | `sync/brief.rs` | `brief_lock` |
 //! | threads of different urgency | `sync/inheriting.rs`, with a model of the kernel | `inheriting_lock` |

@@ -17,7 +17,7 @@ use crate::executor_options::Until;
 use crate::main_future::MainFuture;
 use crate::shared::Shared;
 use crate::spin::Seat;
-use crate::spinning::Spin;
+use crate::spin_call::Spin;
 use crate::state::State;
 use row::{InPlace, Row};
 

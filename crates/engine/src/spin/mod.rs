@@ -68,7 +68,7 @@ use crate::lock_free::parker::{Deadline, Ticket};
 use crate::lookout::Lookout;
 use crate::main_future::MainFuture;
 use crate::os::ShortSlices;
-use crate::spinning::Spin;
+use crate::spin_call::Spin;
 use crate::state::{State, WrittenLines};
 use crate::sync::atomic::Ordering;
 pub(crate) use run::Run;
