@@ -101,6 +101,8 @@ pub(crate) struct Model {
     /// Queues without a callback.
     pub(crate) queues: Vec<queues::QueueLife>,
     pub(crate) runs: Vec<Run>,
+    /// The numbers of the runs that have not ended, in the order of their beginnings.
+    open: Vec<usize>,
     /// Messages, requests and responses, by their number.
     pub(crate) items: Vec<Item>,
     /// The waits of outside threads and awaited futures.
@@ -138,6 +140,7 @@ impl Model {
             lives: Vec::new(),
             queues: Vec::new(),
             runs: Vec::new(),
+            open: Vec::new(),
             items: Vec::new(),
             waits: Vec::new(),
             panics: 0,

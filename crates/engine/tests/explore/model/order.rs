@@ -1,7 +1,7 @@
 //! The callbacks that are surely ready, and the order in which they should run.
 
 use super::super::program::{Clock, EntityPlan, Kind, Ms, PolicyKind, Role};
-use super::{At, Life, Model, Rule, RunState, WaitOn};
+use super::{At, Life, Model, Rule, Run, RunState, WaitOn};
 
 /// A callback that is surely ready.
 pub(super) struct Ready {
@@ -53,11 +53,12 @@ impl Model {
     /// noted.
     fn is_given_back(&self, number: usize, seen: At) -> bool {
         let group = self.lives[number].group;
-        let left = self.runs.iter().filter(|run| self.lives[run.life].group == group && run.left > 0);
-        let mut threads = left.map(|run| (run.task, run.left));
-        threads.all(|(task, left)| {
-            let since = self.notes.get(left..seen).unwrap_or_default();
-            left < self.last_quiet || since.iter().any(|(by, _)| *by == task)
+        // What was left before all threads were blocked has been given back.
+        let since_quiet = self.last_quiet.max(1);
+        let mut left = self.runs.iter().filter(|run| run.left >= since_quiet && self.lives[run.life].group == group);
+        left.all(|run| {
+            let since = self.notes.get(run.left..seen).unwrap_or_default();
+            since.iter().any(|(by, _)| *by == run.task)
         })
     }
 
@@ -107,21 +108,22 @@ impl Model {
                 let what = format!("entity {} (life {number})", life.entity);
                 Some(Ready { what, life: number, priority: self.plan_of(number).priority, release_by, goes_on: false })
             });
-        let go_on = self.runs.iter().enumerate().filter_map(move |(number, run)| {
+        let go_on = self.open.iter().filter_map(move |number| {
+            let run = &self.runs[*number];
             let life = &self.lives[run.life];
+            let waits = run.state == RunState::Suspended && run.suspended <= seen && life.is_alive(seen);
+            if life.executor != executor || !waits {
+                return None;
+            }
             let plan = self.plan_of(run.life);
             let reentrant = self.program.group(life.group).is_some_and(|group| group.reentrant);
             let holds = !reentrant && !plan.releases_group;
             // A jump callback may run as a guest, and the holder waits for it.
-            let has_guest = self
-                .runs
-                .iter()
-                .any(|other| other.state == RunState::Running && self.lives[other.life].group == life.group);
-            let has_group = reentrant || (holds && !has_guest) || !self.may_be_held(life.group);
-            let waits = run.state == RunState::Suspended && run.suspended <= seen && life.is_alive(seen);
-            let is_it = life.executor == executor && waits && has_group;
+            let is_guest = |other: &Run| other.state == RunState::Running && self.lives[other.life].group == life.group;
+            let has_guest = || self.open_runs().any(is_guest);
+            let has_group = reentrant || (holds && !has_guest()) || !self.may_be_held(life.group);
             let is_over = |on| self.is_over(on, Some(executor), seen);
-            if !is_it || !run.waits_on.is_some_and(is_over) {
+            if !has_group || !run.waits_on.is_some_and(is_over) {
                 return None;
             }
             let what = format!("run {number} of entity {}, which has waited for {:?}", life.entity, run.waits_on);

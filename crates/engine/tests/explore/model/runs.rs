@@ -46,6 +46,7 @@ impl Model {
         let waits_on = None;
         let state = RunState::Running;
         self.runs.push(Run { life, task, state, segments: 0, waits_on, suspended: 0, left: 0, item, began: at, seen });
+        self.open.push(run);
         self.begins(task, run, seen);
         let what = format!("entity {entity} (life {life})");
         let clocks = &self.clocks;
@@ -109,7 +110,7 @@ impl Model {
             let other = self.runs[other].life;
             self.broken(Rule::Exclusion, format!("{what} runs while life {other} has group {group}"));
         }
-        let running = self.runs.iter().filter(|other| other.state == RunState::Running);
+        let running = self.open_runs().filter(|other| other.state == RunState::Running);
         let same = running.filter(|other| other.life == life).count();
         if same > self.limit(life) {
             self.broken(Rule::Exclusion, format!("{what} runs {same} times at once"));
@@ -135,7 +136,7 @@ impl Model {
             let waiting = || run.state == RunState::Suspended && !plan.releases_group && is_there();
             life.group == group && *number != but && (run.state == RunState::Running || waiting())
         };
-        let mut holders = (0..self.runs.len()).filter(holds);
+        let mut holders = self.open.iter().copied().filter(holds);
         let first = holders.next()?;
         let runs = |number: &usize| self.runs[*number].state == RunState::Running;
         Some(holders.chain([first]).find(runs).unwrap_or(first))
@@ -147,7 +148,7 @@ impl Model {
         // blocked.
         let keeps = |run: &Run| run.state == RunState::Suspended && !self.plan_of(run.life).releases_group;
         let lingers = self.last_quiet != self.notes.len()
-            && self.runs.iter().any(|run| self.lives[run.life].group == group && keeps(run));
+            && self.open_runs().any(|run| self.lives[run.life].group == group && keeps(run));
         lingers || self.holder(group, usize::MAX).is_some()
     }
 
@@ -171,8 +172,20 @@ impl Model {
         }
     }
 
+    /// Returns the runs that have not ended.
+    pub(super) fn open_runs(&self) -> impl Iterator<Item = &Run> {
+        self.open.iter().map(|number| &self.runs[*number])
+    }
+
+    /// Notes that a run ended at that note.
+    fn close(&mut self, run: usize, at: At) {
+        self.runs[run].state = RunState::Ended;
+        self.runs[run].left = at;
+        self.open.retain(|open| *open != run);
+    }
+
     pub(crate) fn in_flight(&self, life: usize) -> usize {
-        self.runs.iter().filter(|run| run.life == life && run.state != RunState::Ended).count()
+        self.open_runs().filter(|run| run.life == life).count()
     }
 
     pub(crate) fn waits(&mut self, task: usize, run: usize, on: WaitOn) {
@@ -194,8 +207,7 @@ impl Model {
 
     pub(crate) fn ends(&mut self, task: usize, run: usize) {
         let at = self.note(task, Event::Ends { run });
-        self.runs[run].state = RunState::Ended;
-        self.runs[run].left = at;
+        self.close(run, at);
     }
 
     pub(crate) fn abandoned(&mut self, task: usize, run: usize) {
@@ -203,8 +215,7 @@ impl Model {
             return;
         }
         let at = self.note(task, Event::Abandoned { run });
-        self.runs[run].state = RunState::Ended;
-        self.runs[run].left = at;
+        self.close(run, at);
         let life = &self.lives[self.runs[run].life];
         if life.dropping.is_none() && !life.broken {
             self.broken(Rule::Future, format!("the future of run {run} was dropped before its end"));
@@ -214,8 +225,7 @@ impl Model {
     /// Notes that the callback is about to panic.
     pub(crate) fn panics(&mut self, task: usize, run: usize) {
         let at = self.note(task, Event::Panics { run });
-        self.runs[run].state = RunState::Ended;
-        self.runs[run].left = at;
+        self.close(run, at);
         self.panics += 1;
         let life = self.runs[run].life;
         let group = self.program.group(self.lives[life].group).expect("its group is there");
