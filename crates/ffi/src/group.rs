@@ -72,8 +72,10 @@ pub unsafe extern "C" fn rospin_group_create(
             let on = group.executor_name().to_owned();
             (Group::Exclusive(group), on)
         };
-        // An executor that only the deployment file names spins along with those of the caller.
-        let control = spun.home.executor(&on).unwrap_or_else(|| Arc::clone(&spun.control));
+        // Several executors may have one name: it says only where a deployment file has moved a group to. An executor
+        // that only the file names spins along with those of the caller.
+        let moved = if on == spun.control.name() { None } else { spun.home.executor(&on) };
+        let control = moved.unwrap_or_else(|| Arc::clone(&spun.control));
         give(place, rospin_group { group, control });
         Ok(ROSPIN_OK)
     })

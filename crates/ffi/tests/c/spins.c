@@ -166,9 +166,40 @@ static void another_thread_halts(void) {
   fixture_end(&f);
 }
 
+static int32_t answer_four(void *data, void *item) {
+  (void)data;
+  (void)item;
+  return 4;
+}
+
+static void a_status_ends_the_spin_of_its_executor_and_not_that_of_a_namesake(void) {
+  struct fixture f = fixture_new(NULL, 1);
+  rospin_executor_options same = {.struct_size = sizeof(same), .name = "main"};
+  rospin_executor *other;
+  CHECK(rospin_executor_create(f.context, &same, &other) == ROSPIN_OK);
+  rospin_group_options in = {.struct_size = sizeof(in), .name = "other"};
+  rospin_group *group;
+  CHECK(rospin_group_create(other, &in, &group) == ROSPIN_OK);
+  rospin_source source = {.struct_size = sizeof(source), .run = answer_four};
+  rospin_entity_options named = {.struct_size = sizeof(named), .name = "stop", .kind = ROSPIN_KIND_WAITABLE};
+  rospin_entity *entity;
+  CHECK(rospin_entity_create(group, &named, &source, &entity) == ROSPIN_OK);
+  rospin_entity_notify(entity);
+  int32_t status = 0;
+  rospin_spin_options options = {
+      .struct_size = sizeof(options), .mode = ROSPIN_SPIN_ALL, .stop_status = &status};
+  CHECK(rospin_executor_spin(other, &options) == ROSPIN_STOPPED && status == 4);
+  CHECK(spin(f.executor, ROSPIN_SPIN_ALL) == ROSPIN_OK);
+  rospin_entity_destroy(entity);
+  rospin_group_destroy(group);
+  rospin_executor_destroy(other);
+  fixture_end(&f);
+}
+
 void test_spins(void) {
   halts_and_timeouts();
   a_status_ends_the_spin();
+  a_status_ends_the_spin_of_its_executor_and_not_that_of_a_namesake();
   spins_until_a_condition();
   another_thread_meets_the_condition();
   another_thread_halts();
