@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rospin_core::EntityKind;
 use rospin_core::recording::{Definition, Rules};
+use rospin_scenario::deployment::names::is_of_executor;
 use serde::{Deserialize, Serialize};
 
 /// A message of the channel of names: the definition of a number that events use.
@@ -174,13 +175,26 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Services that rclcpp may give every node, beside those of its parameters.
-const OF_NODES: [&str; 3] = ["/get_type_description", "/get_logger_levels", "/set_logger_levels"];
+/// Services and subscriptions that rclcpp gives every node.
+const OF_NODES: [&str; 10] = [
+    "/get_type_description",
+    "/get_logger_levels",
+    "/set_logger_levels",
+    "/describe_parameters",
+    "/get_parameter_types",
+    "/get_parameters",
+    "/list_parameters",
+    "/set_parameters",
+    "/set_parameters_atomically",
+    "/parameter_events",
+];
 
-/// Returns true if every node has the callback with this name: those of its parameters and its log.
+/// Returns true if every node has the callback with this name: those of its parameters and its log. Also if it is an
+/// executor's own.
 #[must_use]
 pub fn is_internal(name: &str) -> bool {
-    name.contains("/parameters/")
+    is_of_executor(name)
+        || name.contains("/parameters/")
         || name.ends_with("/rosout/records")
         || OF_NODES.iter().any(|service| name.ends_with(service))
 }
@@ -214,3 +228,24 @@ pub(crate) const SCHEMA: &str = r#"{
     "chain": {"type": "integer"}
   }
 }"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callbacks_of_every_node_and_of_executors_are_internal() {
+        for name in [
+            "planner/parameters/set",
+            "planner/rosout/records",
+            "robot/planner/set_parameters",
+            "planner/parameter_events",
+            "_rospin/main",
+        ] {
+            assert!(is_internal(name), "{name}");
+        }
+        for name in ["planner/scan", "rospin/scan", "planner/timer0", "set_parameters"] {
+            assert!(!is_internal(name), "{name}");
+        }
+    }
+}

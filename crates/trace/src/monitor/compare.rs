@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rospin_core::EntityKind;
-use rospin_scenario::deployment::names::is_of_every_node;
+use rospin_scenario::deployment::names::{is_of_every_node, is_of_executor};
 use rospin_scenario::nearest;
 
 use super::judge::Judge;
@@ -79,10 +79,13 @@ pub(super) fn differences(judge: &Judge) -> Vec<String> {
     told
 }
 
-/// Returns true for the services of a node's parameters and types and for its log records, which every node has.
+/// Returns true for the services of a node's parameters and types and for its log records, which every node has, and
+/// for callbacks that are no node's.
 fn is_of_node(callback: &Callback) -> bool {
     let Callback { name, group, .. } = callback;
-    name.starts_with('/') || is_of_every_node(name) && name.rsplit('/').nth(1) == Some(group.as_str())
+    name.starts_with('/')
+        || is_of_executor(name)
+        || is_of_every_node(name) && name.rsplit('/').nth(1) == Some(group.as_str())
 }
 
 /// Adds the settings of the callback that differ from those of the file.
