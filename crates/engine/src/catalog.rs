@@ -11,7 +11,7 @@ use rospin_scenario::Deployment;
 use rospin_scenario::deployment::{CallbackPlan, ExecutorPlan, GroupPlan, NamedCallback, Names};
 
 /// Catalog of the program's executors, groups and callbacks. It is closed before the first spin, so that it does not
-/// grow with entities that come and go.
+/// grow with entities that come and go, unless the program loads parts later. Then it has each name once.
 #[derive(Debug)]
 pub(crate) struct Catalog(Mutex<Option<Program>>);
 
@@ -22,6 +22,8 @@ pub(crate) struct Program {
     pub(crate) deployment: Deployment,
     /// The names of callbacks that are timers.
     pub(crate) timers: BTreeSet<String>,
+    /// True once the program was compared with its deployment.
+    pub(crate) is_checked: bool,
     /// The namespaces of callbacks' nodes, by the callbacks' names. Callbacks of the root namespace are left out.
     namespaces: BTreeMap<String, String>,
     /// Those that have the name of a callback. Mostly it is one.
@@ -37,6 +39,7 @@ struct Holders(Vec<Weak<dyn Any + Send + Sync>>);
 impl Holders {
     fn add<T: Send + Sync + 'static>(&mut self, holder: &Arc<T>) {
         let holder: Weak<T> = Arc::downgrade(holder);
+        self.0.retain(|other| other.strong_count() > 0);
         self.0.push(holder);
     }
 
@@ -114,9 +117,8 @@ impl Catalog {
     ) {
         if let Some(program) = &mut *self.lock() {
             let plan = plan();
-            let holders = program.callbacks.entry(plan.name.clone()).or_default();
-            let is_known = !holders.0.is_empty();
-            holders.add(holder);
+            let is_known = program.callbacks.contains_key(&plan.name);
+            program.callbacks.entry(plan.name.clone()).or_default().add(holder);
             if is_known {
                 return;
             }
@@ -139,12 +141,20 @@ impl Catalog {
         self.lock().clone()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock().is_none()
+    /// Returns true once the program was compared with its deployment, or if there is none.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.lock().as_ref().is_none_or(|program| program.is_checked)
     }
 
-    pub(crate) fn close(&self) {
-        *self.lock() = None;
+    /// Notes that the program was compared with its deployment, and closes the catalog unless it `stays_open`.
+    pub(crate) fn set_checked(&self, stays_open: bool) {
+        let mut program = self.lock();
+        if let Some(program) = &mut *program {
+            program.is_checked = true;
+        }
+        if !stays_open {
+            *program = None;
+        }
     }
 
     fn with(&self, f: impl FnOnce(&mut Deployment)) {

@@ -58,6 +58,7 @@ pub struct ContextOptions {
     runtime: Runtime,
     deployment: Option<Deployment>,
     template: Option<PathBuf>,
+    loads_later: bool,
     recorder: Recorder,
 }
 
@@ -79,6 +80,7 @@ impl ContextOptions {
             runtime: Runtime::default(),
             deployment: None,
             template: None,
+            loads_later: false,
             recorder: Recorder::of_process(),
         }
     }
@@ -124,6 +126,15 @@ impl ContextOptions {
     #[must_use]
     pub fn deployment_template(mut self, file: impl Into<PathBuf>) -> Self {
         self.template = Some(file.into());
+        self
+    }
+
+    /// Sets whether the program loads parts of itself while it runs, as containers of components do. Then a name in the
+    /// deployment file that the program does not have yet is no error when the first spin begins.
+    /// [`Context::write_template`] and [`Context::warn_of_unknown_names`] know what has come since.
+    #[must_use]
+    pub fn loads_later(mut self, loads_later: bool) -> Self {
+        self.loads_later = loads_later;
         self
     }
 
@@ -214,14 +225,24 @@ struct Inner {
     checking: Mutex<()>,
     deployed: Option<Deployed>,
     template: Option<PathBuf>,
+    loads_later: bool,
 }
 
 impl Context {
     /// Creates a context. It shares nothing with other contexts.
     #[must_use]
     pub fn new(options: ContextOptions) -> Self {
-        let ContextOptions { clock, priorities, report, report_miss, runtime, deployment, template, recorder } =
-            options;
+        let ContextOptions {
+            clock,
+            priorities,
+            report,
+            report_miss,
+            runtime,
+            deployment,
+            template,
+            loads_later,
+            recorder,
+        } = options;
         let scribe = Scribe::new(recorder, clock.clone());
         Self(Arc::new(Inner {
             clock,
@@ -238,6 +259,7 @@ impl Context {
             checking: Mutex::default(),
             deployed: deployment.map(Deployed::new),
             template,
+            loads_later,
         }))
     }
 
@@ -375,24 +397,49 @@ impl Context {
     /// Writes the template, and compares the program with its deployment, before an executor spins for the first time,
     /// and before each further spin until they agree. No executor of the context spins before that.
     pub(crate) fn check_once(&self) -> Result<(), DeployError> {
-        if self.0.catalog.is_closed() {
+        if self.0.catalog.is_checked() {
             return Ok(());
         }
         let _only_one = self.0.checking.lock();
-        if let Some(program) = self.0.catalog.contents() {
-            self.begin_with(&program)?;
-            self.0.catalog.close();
+        if let Some(program) = self.0.catalog.contents().filter(|program| !program.is_checked) {
+            self.write_template_of(&program)?;
+            if let Some(deployed) = self.deployed() {
+                deployed.begin(&program, self.0.loads_later)?;
+            }
+            self.0.catalog.set_checked(self.0.loads_later);
         }
         Ok(())
     }
 
-    fn begin_with(&self, program: &Program) -> Result<(), DeployError> {
-        if let Some(path) = &self.0.template {
-            let template = crate::template::template(program);
-            let failed = |reason| DeployError::Template { path: path.clone(), reason };
-            std::fs::write(path, template).map_err(failed)?;
+    /// Writes the [template](ContextOptions::deployment_template) once more, with everything that the program has had so
+    /// far. Does nothing without a template, or after the first spin of a program that does not
+    /// [load parts later](ContextOptions::loads_later). Blocks on the file.
+    ///
+    /// # Errors
+    /// [`DeployError::Template`] if the file cannot be written.
+    pub fn write_template(&self) -> Result<(), DeployError> {
+        if self.0.template.is_none() {
+            return Ok(());
         }
-        self.deployed().map_or(Ok(()), |deployed| deployed.begin(program))
+        let _only_one = self.0.checking.lock();
+        match self.0.catalog.contents() {
+            Some(program) => self.write_template_of(&program),
+            None => Ok(()),
+        }
+    }
+
+    /// Warns, in the `log` crate, of each name in the deployment file that the program has not had so far: at the end
+    /// of a program that [loads parts later](ContextOptions::loads_later). Does nothing for other programs.
+    pub fn warn_of_unknown_names(&self) {
+        if let (Some(program), Some(deployed)) = (self.0.catalog.contents(), self.deployed()) {
+            deployed.warn_of_unknown_names(&program);
+        }
+    }
+
+    fn write_template_of(&self, program: &Program) -> Result<(), DeployError> {
+        let Some(path) = &self.0.template else { return Ok(()) };
+        let failed = |reason| DeployError::Template { path: path.clone(), reason };
+        crate::template::write(program, path).map_err(failed)
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {

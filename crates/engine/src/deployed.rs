@@ -110,9 +110,9 @@ impl Deployed {
     // ---- the beginning ----
 
     /// Compares the deployment with the program and the machine, and locks memory if the file says so, before anything
-    /// runs.
-    pub(crate) fn begin(&self, program: &Program) -> Result<(), DeployError> {
-        self.check_names(program)?;
+    /// runs. If the program `loads_later`, names that it does not have are passed over.
+    pub(crate) fn begin(&self, program: &Program, loads_later: bool) -> Result<(), DeployError> {
+        self.check_names(program, loads_later)?;
         self.warn_of_deadlines(program);
         check_cores(&self.plan)?;
         if self.plan.lock_memory
@@ -125,14 +125,26 @@ impl Deployed {
     }
 
     /// Compares the file's names with the program's.
-    fn check_names(&self, program: &Program) -> Result<(), DeployError> {
+    fn check_names(&self, program: &Program, loads_later: bool) -> Result<(), DeployError> {
         for mismatch in self.plan.compare(&program.names()) {
+            if loads_later && mismatch.is_of_unknown_names() {
+                continue;
+            }
             if self.plan.refuses(&mismatch) {
                 return Err(DeployError::Mismatch(mismatch));
             }
             log::warn!(target: "rospin", "{mismatch}");
         }
         Ok(())
+    }
+
+    /// Warns of the file's names that the program does not have.
+    pub(crate) fn warn_of_unknown_names(&self, program: &Program) {
+        for mismatch in self.plan.compare(&program.names()) {
+            if mismatch.is_of_unknown_names() {
+                log::warn!(target: "rospin", "{mismatch}");
+            }
+        }
     }
 
     /// If the file has chains, warns of callbacks with a deadline that neither a chain nor a setting gives a priority.

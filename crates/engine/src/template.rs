@@ -1,8 +1,10 @@
 //! A deployment file that a program writes about itself, for a user to edit.
 
+use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
-use rospin_scenario::deployment::names::{forms, is_of_every_node, namespace_of};
+use rospin_scenario::deployment::names::{forms, is_of_every_node, is_of_executor, namespace_of};
 use rospin_scenario::deployment::{CallbackPlan, ThreadPlan};
 use rospin_scenario::{Chain, Deployment};
 
@@ -27,11 +29,24 @@ const CHAINS: &str = "\
 # from the sensor to the actuator. Only the first of them may be a timer.
 ";
 
+/// Writes the template to the file. Where it replaces an earlier one, the file is always complete for its readers.
+pub(crate) fn write(program: &Program, path: &Path) -> io::Result<()> {
+    let text = template(program);
+    if !fs::symlink_metadata(path).is_ok_and(|file| file.is_file()) {
+        // It is new, a link or a device.
+        return fs::write(path, text);
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    fs::write(&part, text)?;
+    fs::rename(&part, path)
+}
+
 /// Returns a deployment file with everything that the program has, and the example of a chain in comments.
-pub(crate) fn template(program: &Program) -> String {
+fn template(program: &Program) -> String {
     let mut plan = program.deployment.clone();
-    // Leaves out names and durations that no file can contain.
-    let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control);
+    // Leaves out names and durations that no file can contain, and what is no node's.
+    let can_be_named = |name: &str| !name.is_empty() && !name.contains(char::is_control) && !is_of_executor(name);
     plan.executors.retain(|executor| can_be_named(&executor.name));
     plan.groups.retain(|group| can_be_named(&group.name) && can_be_named(&group.executor));
     plan.callbacks.retain(|callback| can_be_named(&callback.name));

@@ -373,6 +373,36 @@ fn a_template_names_everything_and_can_be_loaded() {
 }
 
 #[test]
+fn parts_that_are_loaded_later_are_known_to_the_file_and_to_its_template() {
+    let template = std::env::temp_dir().join(format!("rospin-template-later-{}.toml", std::process::id()));
+    let file = "callback = [{ name = \"image\", priority = 7 }]";
+    let context = Context::new(deployed(file).deployment_template(&template).loads_later(true));
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    assert!(!std::fs::read_to_string(&template).unwrap().contains("image"));
+
+    let group = executor.create_group(GroupOptions::new("camera").node("camera"), ());
+    for _ in 0..3 {
+        let named = SubscriptionOptions::new("image");
+        let _loaded = group.create_local_subscription(named, |(), _: Arc<u32>| {}).unwrap();
+        context.write_template().unwrap();
+    }
+    executor.spin(SpinOptions::spin_all()).unwrap();
+    let written = Deployment::load(&template).unwrap();
+    let images: Vec<_> = written.callbacks.iter().filter(|callback| callback.name.ends_with("image")).collect();
+    assert_eq!(images.len(), 1, "{images:?}");
+    std::fs::remove_file(template).unwrap();
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_an_error_also_if_parts_are_loaded_later() {
+    let file = "executor = [{ name = \"a\" }, { name = \"b\" }]
+        group = [{ name = \"con*\", executor = \"a\" }, { name = \"*rol\", executor = \"b\" }]";
+    let spun = program(deployed(file).loads_later(true));
+    assert!(matches!(spun, Err(SpinError::Deployment(DeployError::Mismatch(Mismatch::Ambiguous(_))))), "{spun:?}");
+}
+
+#[test]
 fn a_template_of_an_odd_program_can_be_loaded() {
     let file = std::env::temp_dir().join(format!("rospin-odd-template-{}.toml", std::process::id()));
     let context = Context::new(ContextOptions::new().deployment_template(&file));
@@ -382,11 +412,14 @@ fn a_template_of_an_odd_program_can_be_loaded() {
     let _timer = groups[0].create_timer(odd, |(), _| {}).unwrap();
     let quoted = TimerOptions::periodic(Duration::MAX).name("c \"d\"");
     let _quoted = groups[0].create_timer(quoted, |(), _| {}).unwrap();
+    let of_no_node = TimerOptions::periodic(Duration::MAX).name("_rospin/main");
+    let _of_no_node = executors[0].create_group("_rospin/main", ()).create_timer(of_no_node, |(), _| {}).unwrap();
     executors[0].spin(SpinOptions::spin_all()).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(file).unwrap();
     Deployment::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(text.contains("d") && !text.contains("a \\\"b"), "what no file can name is left out: {text}");
+    assert!(!text.contains("_rospin"), "what is an executor's own is left out: {text}");
 }
 
 #[test]

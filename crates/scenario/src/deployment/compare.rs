@@ -121,8 +121,9 @@ pub enum Mismatch {
 }
 
 impl Mismatch {
-    /// Returns true if the file's `on_unknown` decides about it.
-    const fn is_of_unknown_names(&self) -> bool {
+    /// Returns true if it is about a name that the program does not have, so that the file's `on_unknown` decides.
+    #[must_use]
+    pub const fn is_of_unknown_names(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::Torn { .. })
     }
 
