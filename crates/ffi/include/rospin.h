@@ -319,6 +319,10 @@ typedef struct {
    * A clock for tests. NULL: the kernel's clocks.
    */
   const rospin_clock *manual_clock;
+  /**
+   * True: the program loads parts of itself while it runs. Then a deployment file may name what is not there yet.
+   */
+  bool loads_later;
 } rospin_context_options;
 
 /**
@@ -555,6 +559,18 @@ rospin_status rospin_context_create(const rospin_context_options *options, rospi
 void rospin_context_destroy(rospin_context *context);
 
 /**
+ * Writes the template of a deployment file once more, with everything that the program has had so far. Does nothing
+ * without a template, or after the first spin of a context without rospin_context_options.loads_later.
+ */
+rospin_status rospin_context_write_template(const rospin_context *context);
+
+/**
+ * Logs a warning about each name in the deployment file that the program has not had so far: at the end of a program
+ * with rospin_context_options.loads_later. Does nothing for others, whose first spin finds such names.
+ */
+void rospin_context_warn_of_unknown_names(const rospin_context *context);
+
+/**
  * Returns the time on the context's steady clock (CLOCK_MONOTONIC), on which all time points are. Zero if `context` is
  * NULL.
  */
@@ -576,6 +592,31 @@ rospin_status rospin_trace_start(const char *file);
  * Completes all recordings. Otherwise they are completed when the process exits.
  */
 rospin_status rospin_trace_stop(void);
+
+/**
+ * True while something is recorded. Neither blocks nor locks. Calls of the functions below do nothing otherwise, but
+ * the publishers that they name are known to later recordings.
+ */
+bool rospin_trace_is_on(void);
+
+/**
+ * Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Name
+ * each publisher once: its name is kept until the process ends. Locks and allocates.
+ */
+rospin_status rospin_trace_name_publisher(const uint8_t *publisher, const char *topic);
+
+/**
+ * Records that the calling thread publishes a message, at the time `at_ns` on the steady clock: a callback that runs on
+ * the thread has published it. `number` tells the messages of a publisher apart. One message to several places, with
+ * one time, counts as one.
+ */
+rospin_status rospin_trace_sent(const uint8_t *publisher, uint64_t number, int64_t at_ns);
+
+/**
+ * Records that the calling thread has taken the message of that publisher and number: for the callback that runs on
+ * the thread, or is about to, when an entity's `take` calls it.
+ */
+rospin_status rospin_trace_received(const uint8_t *publisher, uint64_t number);
 
 /**
  * Creates an executor. Nothing runs before it is spun, and nothing runs after the spin returned.

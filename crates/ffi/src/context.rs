@@ -45,6 +45,8 @@ pub struct rospin_context_options {
     pub chains_count: usize,
     /// A clock for tests. NULL: the kernel's clocks.
     pub manual_clock: *const rospin_clock,
+    /// True: the program loads parts of itself while it runs. Then a deployment file may name what is not there yet.
+    pub loads_later: bool,
 }
 
 // SAFETY: it begins with its size, and zeros are null pointers, false and zero.
@@ -130,7 +132,7 @@ unsafe fn context_options(from: *const rospin_context_options) -> Result<Context
     if let Some(clock) = unsafe { from.manual_clock.as_ref() } {
         options = options.manual_clock(clock.0.clone());
     }
-    Ok(options)
+    Ok(options.loads_later(from.loads_later))
 }
 
 /// # Safety
@@ -157,6 +159,27 @@ unsafe fn chains_of(chains: &[rospin_chain]) -> Result<Vec<Chain>, Failure> {
 pub unsafe extern "C" fn rospin_context_destroy(context: *mut rospin_context) {
     // SAFETY: as the header demands.
     unsafe { destroy(context) };
+}
+
+/// Writes the template of a deployment file once more, with everything that the program has had so far. Does nothing
+/// without a template, or after the first spin of a context without rospin_context_options.loads_later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_context_write_template(context: *const rospin_context) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let context = unsafe { given(context, "context") }?;
+        context.0.context.write_template().map_err(|error| Failure::deployment(&error))?;
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Logs a warning about each name in the deployment file that the program has not had so far: at the end of a program
+/// with rospin_context_options.loads_later. Does nothing for others, whose first spin finds such names.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_context_warn_of_unknown_names(context: *const rospin_context) {
+    // SAFETY: as the header demands.
+    let context = unsafe { context.as_ref() };
+    value_of((), || context.iter().for_each(|context| context.0.context.warn_of_unknown_names()));
 }
 
 /// Returns the time on the context's steady clock (CLOCK_MONOTONIC), on which all time points are. Zero if `context` is

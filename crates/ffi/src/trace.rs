@@ -4,11 +4,12 @@ use std::ffi::c_char;
 use std::io;
 use std::path::Path;
 
-use rospin_engine::{RecordError, Recorder};
+use rospin_engine::{Instant, RecordError, Recorder};
 use rospin_trace::{FileSink, ProcessName, Settings};
 
-use crate::arguments::needed_text;
-use crate::status::{Failure, ROSPIN_OK, rospin_status, status_of};
+use crate::arguments::{given, needed_text};
+use crate::foreign::instant;
+use crate::status::{Failure, ROSPIN_OK, rospin_status, status_of, value_of};
 
 /// Records what all executors of the process do, as programs in Rust do: ROSPIN_TRACE names the file, and
 /// ROSPIN_TRACE_FLIGHT and others say how. Does nothing if ROSPIN_TRACE is not set.
@@ -48,6 +49,59 @@ pub extern "C" fn rospin_trace_stop() -> rospin_status {
         Recorder::of_process().stop();
         Ok(ROSPIN_OK)
     })
+}
+
+/// True while something is recorded. Neither blocks nor locks. Calls of the functions below do nothing otherwise, but
+/// the publishers that they name are known to later recordings.
+#[unsafe(no_mangle)]
+pub extern "C" fn rospin_trace_is_on() -> bool {
+    value_of(false, || Recorder::of_process().is_on())
+}
+
+/// Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Name
+/// each publisher once: its name is kept until the process ends. Locks and allocates.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_trace_name_publisher(publisher: *const u8, topic: *const c_char) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let (publisher, topic) = unsafe { (id(publisher)?, needed_text(topic, "topic")?) };
+        let _until_the_end = Recorder::of_process().add_publisher(publisher, topic);
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Records that the calling thread publishes a message, at the time `at_ns` on the steady clock: a callback that runs on
+/// the thread has published it. `number` tells the messages of a publisher apart. One message to several places, with
+/// one time, counts as one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_trace_sent(publisher: *const u8, number: u64, at_ns: i64) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let publisher = unsafe { id(publisher) }?;
+        Recorder::of_process().sent(|| instant(at_ns), publisher, number);
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Records that the calling thread has taken the message of that publisher and number: for the callback that runs on
+/// the thread, or is about to, when an entity's `take` calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_trace_received(publisher: *const u8, number: u64) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let publisher = unsafe { id(publisher) }?;
+        Recorder::of_process().received(|| Instant::from_nanos(Recorder::steady_ns()), publisher, number);
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Returns the id of a publisher.
+///
+/// # Safety
+/// The pointer is NULL, or points to 16 bytes.
+unsafe fn id(publisher: *const u8) -> Result<[u8; 16], Failure> {
+    // SAFETY: the caller promises it.
+    unsafe { given(publisher.cast::<[u8; 16]>(), "publisher") }.copied()
 }
 
 fn started<T>(started: Result<T, RecordError>) -> Result<rospin_status, Failure> {

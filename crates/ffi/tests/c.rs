@@ -70,6 +70,10 @@ fn a_program_in_c_uses_everything() {
     let callback = asked.callbacks.iter().find(|callback| callback.name == "asked").expect("the entity");
     assert_eq!((callback.group.as_str(), callback.priority, callback.kind.as_str()), ("group", 4, "waitable"));
     assert_eq!(callback.activations.len(), 5);
+    let message = asked.messages.iter().find(|message| message.topic == "/c").expect("the publication");
+    let callback_of = |activation: usize| asked.callbacks[asked.activations[activation].callback].name.as_str();
+    let (from, to) = (message.from.expect("a publisher"), message.taken.expect("a taker").0);
+    assert_eq!((callback_of(from), callback_of(to)), ("sends", "takes"));
     let all = Model::new(&Recording::open(&folder.join("environment.mcap")).expect("a recording"));
     for name in ["a", "items", "timer", "reader", "asked"] {
         assert!(all.callbacks.iter().any(|callback| callback.name == name), "{name} is not recorded");
