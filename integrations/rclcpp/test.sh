@@ -15,6 +15,9 @@ if [ -z "$found" ]; then
     exit "${ROSPIN_TEST_REQUIRE_RCLCPP:-0}"
 fi
 export ROS_AUTOMATIC_DISCOVERY_RANGE="${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}"
+# It reads the recording of a test.
+cargo build --package rospin-cli --manifest-path ../../Cargo.toml --target-dir ../../target
+export ROSPIN_COMMAND="$PWD/../../target/debug/rospin"
 build=target/test
 # Warnings are errors here, and not for those who build the package.
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="-Werror ${CXXFLAGS:-}" -DBUILD_TESTING=ON \

@@ -15,6 +15,7 @@
 
 #include "process.hpp"
 #include "rcpputils/scope_exit.hpp"
+#include "rcutils/logging_macros.h"
 #include "registry.hpp"
 #include "source.hpp"
 
@@ -107,7 +108,7 @@ public:
   std::vector<NamedGroup> named_groups(std::vector<NodeBase::SharedPtr> & held);
 
   Executor & executor;
-  const std::shared_ptr<rospin_context> context = context_of_process();
+  const std::shared_ptr<rospin_context> context;
   /// Of callbacks of this executor's groups.
   const std::shared_ptr<Failure> failure = Failure::create();
   /// Of a look for changes.
@@ -137,7 +138,7 @@ private:
 };
 
 Executor::Spin::Spin(Executor & executor, const ExecutorOptions & options)
-: executor(executor)
+: executor(executor), context(context_of_process(options.loads_later))
 {
   const size_t threads = options.threads == 0 ? UINT16_MAX : std::min<size_t>(options.threads, UINT16_MAX);
   rospin_executor_options asked = {};
@@ -148,7 +149,7 @@ Executor::Spin::Spin(Executor & executor, const ExecutorOptions & options)
   asked.busy_poll_ns = options.busy_poll.count();
   check(rospin_executor_create(context.get(), &asked, &handle), "creating the executor `" + options.name + "`");
   registry = std::make_unique<Registry>(context, handle, failure);
-  create_changes("rospin/" + options.name);
+  create_changes("_rospin/" + options.name);
 }
 
 Executor::Spin::~Spin()
@@ -317,6 +318,23 @@ void Executor::add_node(NodeBase::SharedPtr node, bool)
 
 void Executor::remove_node(NodeBase::SharedPtr node, bool)
 {
+  remove(node);
+}
+
+void Executor::remove_node_and_wait(const NodeBase::SharedPtr & node)
+{
+  const auto doors = remove(node);
+  for (const auto & door : doors) {
+    door->close();
+  }
+  for (const auto & door : doors) {
+    door->wait();
+  }
+}
+
+/// Removes a node, and returns the doors of its callbacks.
+std::vector<std::shared_ptr<Door>> Executor::remove(const NodeBase::SharedPtr & node)
+{
   collector_.remove_node(node);
   {
     std::lock_guard<std::mutex> guard(spin_->mutex);
@@ -324,7 +342,7 @@ void Executor::remove_node(NodeBase::SharedPtr node, bool)
     const auto is_it = [&](const NodeBase::WeakPtr & other) {return other.lock() == node;};
     nodes.erase(std::remove_if(nodes.begin(), nodes.end(), is_it), nodes.end());
   }
-  refresh();
+  return refresh();
 }
 
 void Executor::add_callback_group(rclcpp::CallbackGroup::SharedPtr group, NodeBase::SharedPtr node, bool)
@@ -350,17 +368,24 @@ void Executor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, boo
 }
 
 /// Tells rospin of all groups and callbacks that there are now. Those that are gone do not start any more.
-void Executor::refresh()
+std::vector<std::shared_ptr<Door>> Executor::refresh()
 {
   // These may be the last ones to hold something, and are let go without the lock.
   std::vector<NodeBase::SharedPtr> nodes;
   std::vector<NamedGroup> groups;
   std::shared_ptr<const void> callbacks;
-  std::lock_guard<std::mutex> guard(spin_->mutex);
-  // Before the look, so that no later change is missed.
-  spin_->has_changed.store(false);
-  groups = spin_->named_groups(nodes);
-  callbacks = spin_->registry->update(groups);
+  std::vector<std::shared_ptr<Door>> doors;
+  {
+    std::lock_guard<std::mutex> guard(spin_->mutex);
+    // Before the look, so that no later change is missed.
+    spin_->has_changed.store(false);
+    groups = spin_->named_groups(nodes);
+    callbacks = spin_->registry->update(groups, doors);
+  }
+  if (rospin_context_write_template(spin_->context.get()) < 0) {
+    RCUTILS_LOG_ERROR_NAMED("rospin", "%s", rospin_last_error());
+  }
+  return doors;
 }
 
 void Executor::spin()

@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "publications.hpp"
 #include "rcl/subscription.h"
 #include "rclcpp/exceptions.hpp"
 #include "rcutils/logging_macros.h"
@@ -34,6 +36,7 @@ public:
     if (!taken->subscription_->take_type_erased(taken->message_.get(), taken->info_)) {
       return nullptr;
     }
+    note_taken(taken->info_.get_rmw_message_info());
     return taken;
   }
 
@@ -67,6 +70,7 @@ public:
     if (!taken->subscription_->take_serialized(*taken->message_, taken->info_)) {
       return nullptr;
     }
+    note_taken(taken->info_.get_rmw_message_info());
     return taken;
   }
 
@@ -105,6 +109,7 @@ public:
     if (result != RCL_RET_OK) {
       rclcpp::exceptions::throw_from_rcl_error(result, "a loaned message could not be taken");
     }
+    note_taken(info);
     return taken;
   }
 
@@ -135,10 +140,13 @@ private:
 class IntraProcessMessage : public Item
 {
 public:
-  static std::unique_ptr<Item> take(Waitable::SharedPtr waitable)
+  static std::unique_ptr<Item> take(Waitable::SharedPtr waitable, const std::string & topic)
   {
     auto taken = std::make_unique<IntraProcessMessage>();
-    taken->data_ = waitable->take_data();
+    {
+      const TakingFromProcess taking(topic);
+      taken->data_ = waitable->take_data();
+    }
     if (!taken->data_) {
       return nullptr;
     }
@@ -192,7 +200,8 @@ class Subscription : public Source
 {
 public:
   explicit Subscription(const SubscriptionBase::SharedPtr & subscription)
-  : subscription_(subscription), intra_process_(intra_process_of(*subscription))
+  : subscription_(subscription), topic_(subscription->get_topic_name()),
+    intra_process_(intra_process_of(*subscription))
   {
   }
 
@@ -253,11 +262,12 @@ private:
   {
     return from_process_->take([this]() {
                auto waitable = intra_process_.lock();
-               return waitable ? IntraProcessMessage::take(std::move(waitable)) : nullptr;
+               return waitable ? IntraProcessMessage::take(std::move(waitable), topic_) : nullptr;
              });
   }
 
   const std::weak_ptr<SubscriptionBase> subscription_;
+  const std::string topic_;
   const std::weak_ptr<Waitable> intra_process_;
   const std::shared_ptr<Arrivals> from_processes_ = Arrivals::for_late_callers();
   const std::shared_ptr<Arrivals> from_process_ = std::make_shared<Arrivals>();

@@ -30,6 +30,13 @@ void log(void *, int32_t level, const char * message)
   }
 }
 
+/// Ends a context, and warns of names in the deployment file that nothing had.
+void end_context(rospin_context * context)
+{
+  rospin_context_warn_of_unknown_names(context);
+  rospin_context_destroy(context);
+}
+
 /// Starts what a process has once, as its environment asks for it.
 void start_once()
 {
@@ -54,7 +61,7 @@ void check(rospin_status status, const std::string & doing)
   }
 }
 
-std::shared_ptr<rospin_context> context_of_process()
+std::shared_ptr<rospin_context> context_of_process(bool loads_later)
 {
   static std::mutex mutex;
   static std::weak_ptr<rospin_context> known;
@@ -65,9 +72,10 @@ std::shared_ptr<rospin_context> context_of_process()
     rospin_context_options options = {};
     options.struct_size = sizeof(options);
     options.from_env = true;
+    options.loads_later = loads_later;
     rospin_context * created = nullptr;
     check(rospin_context_create(&options, &created), "creating rospin's context");
-    context = std::shared_ptr<rospin_context>(created, rospin_context_destroy);
+    context = std::shared_ptr<rospin_context>(created, end_context);
     known = context;
   }
   return context;

@@ -14,11 +14,11 @@ namespace rospin
 void check(rospin_status status, const std::string & doing);
 
 /// Returns the context of the process, with the deployment that the environment names. It lives as long as anyone has
-/// it.
+/// it. If it is created now, the deployment may name what is loaded later if `loads_later` is true.
 /**
  * \throw std::runtime_error if a deployment file is invalid
  */
-std::shared_ptr<rospin_context> context_of_process();
+std::shared_ptr<rospin_context> context_of_process(bool loads_later);
 
 }  // namespace rospin
 

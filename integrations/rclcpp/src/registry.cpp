@@ -60,6 +60,8 @@ struct Registry::Callback
   size_t depth;
   bool is_way_in;
   std::shared_ptr<Source> source;
+  /// Of all entities that the callback has had.
+  std::shared_ptr<Door> door = std::make_shared<Door>();
   std::unique_ptr<rospin_entity, Handles::Destroy> handle;
 
   void remove()
@@ -90,10 +92,12 @@ Registry::Registry(
 
 Registry::~Registry()
 {
-  remove_all_but({});
+  std::vector<std::shared_ptr<Door>> doors;
+  remove_all_but({}, doors);
 }
 
-std::shared_ptr<const void> Registry::update(const std::vector<NamedGroup> & groups)
+std::shared_ptr<const void> Registry::update(
+  const std::vector<NamedGroup> & groups, std::vector<std::shared_ptr<Door>> & doors)
 {
   const auto all = std::make_shared<std::vector<Wanted>>();
   std::set<const void *> wanted_groups;
@@ -106,7 +110,7 @@ std::shared_ptr<const void> Registry::update(const std::vector<NamedGroup> & gro
     by_key.emplace(one.of.get(), &one);
   }
   // First, because what is new may be where something else was in memory.
-  remove_all_but(by_key);
+  remove_all_but(by_key, doors);
   for (auto it = groups_.begin(); it != groups_.end(); ) {
     const bool stays = wanted_groups.count(it->first) > 0 && !it->second.of.expired();
     it = stays ? std::next(it) : groups_.erase(it);
@@ -156,7 +160,8 @@ void Registry::find(const NamedGroup & group, std::vector<Wanted> & wanted) cons
     });
 }
 
-void Registry::remove_all_but(const std::map<const void *, const Wanted *> & wanted)
+void Registry::remove_all_but(
+  const std::map<const void *, const Wanted *> & wanted, std::vector<std::shared_ptr<Door>> & doors)
 {
   for (auto it = callbacks_.begin(); it != callbacks_.end(); ) {
     Callback & callback = it->second;
@@ -167,6 +172,7 @@ void Registry::remove_all_but(const std::map<const void *, const Wanted *> & wan
       ++it;
     } else {
       callback.remove();
+      doors.push_back(callback.door);
       if (callback.kind == ROSPIN_KIND_TIMER || callback.kind == ROSPIN_KIND_WAITABLE) {
         numbered_.erase(callback.name);
       }
@@ -200,7 +206,7 @@ void Registry::create(Callback & callback, const Group & group)
   options.depth = static_cast<uint32_t>(std::min<size_t>(callback.depth, UINT32_MAX));
   options.period_ns = callback.source->period();
   const bool is_timer = callback.kind == ROSPIN_KIND_TIMER;
-  const rospin_source functions = source_for_rospin(callback.source, failure_, is_timer);
+  const rospin_source functions = source_for_rospin(callback.source, failure_, callback.door, is_timer);
   const auto create = is_timer ? rospin_timer_create : rospin_entity_create;
   rospin_entity * entity = nullptr;
   check(create(group.handle.get(), &options, &functions, &entity), "creating `" + callback.name + "`");

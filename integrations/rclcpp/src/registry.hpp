@@ -35,12 +35,13 @@ public:
     std::shared_ptr<Failure> failure);
   ~Registry();
 
-  /// Adds what is new in these groups, and removes everything else.
+  /// Adds what is new in these groups, and removes everything else. The doors of what is removed are added to `doors`.
   /**
    * Returns their contents, to be let go without locks: something may have its end then, which runs code of the
    * program.
    */
-  std::shared_ptr<const void> update(const std::vector<NamedGroup> & groups);
+  std::shared_ptr<const void> update(
+    const std::vector<NamedGroup> & groups, std::vector<std::shared_ptr<Door>> & doors);
 
   /// Sets the priority of a callback, or of all callbacks of a group that have none of their own.
   void set_priority(const std::shared_ptr<const void> & of, uint32_t priority);
@@ -55,7 +56,8 @@ private:
   using Priorities = std::map<std::weak_ptr<const void>, uint32_t, std::owner_less<std::weak_ptr<const void>>>;
 
   void find(const NamedGroup & group, std::vector<Wanted> & wanted) const;
-  void remove_all_but(const std::map<const void *, const Wanted *> & wanted);
+  void remove_all_but(
+    const std::map<const void *, const Wanted *> & wanted, std::vector<std::shared_ptr<Door>> & doors);
   void add(const Wanted & wanted);
   void create(Callback & callback, const Group & group);
   Group & group_for(const NamedGroup & named);

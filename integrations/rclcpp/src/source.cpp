@@ -25,6 +25,7 @@ struct Data
 {
   std::shared_ptr<Source> source;
   std::shared_ptr<Failure> failure;
+  std::shared_ptr<Door> door;
 };
 
 /// Logs the exception that is being handled.
@@ -63,13 +64,19 @@ int32_t take_tick(void * data, rospin_taken * taken)
 
 int32_t run(void * data, void * item)
 {
+  // It outlives `data` if the callback removes itself, and lets go of the item before the pass.
+  const Data & of = *static_cast<Data *>(data);
+  const Door::Pass pass(*of.door);
   const std::unique_ptr<Item> owned(static_cast<Item *>(item));
   runs += 1;
+  if (!pass.is_open()) {
+    return 0;
+  }
   try {
     owned->run();
     return 0;
   } catch (...) {
-    return static_cast<Data *>(data)->failure->keep();
+    return of.failure->keep();
   }
 }
 
@@ -246,11 +253,12 @@ uint64_t runs_of_thread()
   return runs;
 }
 
-rospin_source source_for_rospin(std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, bool is_timer)
+rospin_source source_for_rospin(
+  std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, std::shared_ptr<Door> door, bool is_timer)
 {
   rospin_source functions = {};
   functions.struct_size = sizeof(functions);
-  functions.data = new Data{std::move(source), std::move(failure)};
+  functions.data = new Data{std::move(source), std::move(failure), std::move(door)};
   functions.take = is_timer ? take_tick : take;
   functions.run = run;
   functions.next_due = is_timer ? next_due : nullptr;

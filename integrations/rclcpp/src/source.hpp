@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "door.hpp"
 #include "rospin.h"
 
 namespace rospin
@@ -156,11 +157,13 @@ private:
 uint64_t runs_of_thread();
 
 /// Returns the functions and the data by which rospin reaches the source. An exception of its callback goes to
-/// `failure`.
+/// `failure`. The callback runs behind the door.
 /**
  * The caller must create an entity with it, which destroys the data.
  */
-rospin_source source_for_rospin(std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, bool is_timer);
+rospin_source source_for_rospin(
+  std::shared_ptr<Source> source, std::shared_ptr<Failure> failure, std::shared_ptr<Door> door,
+  bool is_timer);
 
 }  // namespace rospin
 

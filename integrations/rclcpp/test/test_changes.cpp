@@ -105,6 +105,55 @@ void change(Part & part, rospin::Executor & executor, std::mt19937 & random)
 
 }  // namespace
 
+TEST_F(Changes, a_node_may_end_after_its_callbacks_were_waited_for)
+{
+  rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
+  const auto node = rig::Topics("left").node;
+  const auto publisher = node->create_publisher<Empty>("long", 10);
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> has_ended{false};
+  const auto subscription = node->create_subscription<Empty>(
+    "long", 10, [&](Empty::ConstSharedPtr) {
+      has_begun = true;
+      EXPECT_TRUE(rig::wait_until([&]() {return may_end.load();}));
+      has_ended = true;
+    });
+  executor.add_node(node);
+  std::thread spinner([&]() {executor.spin();});
+  publisher->publish(Empty());
+  ASSERT_TRUE(rig::wait_until([&]() {return has_begun.load();}));
+  std::thread remover([&]() {
+      executor.remove_node_and_wait(node->get_node_base_interface());
+      EXPECT_TRUE(has_ended);
+    });
+  // It begins to wait after this.
+  const std::atomic_bool & is_there = node->get_node_base_interface()->get_associated_with_executor_atomic();
+  EXPECT_TRUE(rig::wait_until([&]() {return !is_there;}));
+  may_end = true;
+  remover.join();
+  executor.cancel();
+  spinner.join();
+}
+
+TEST_F(Changes, a_callback_may_remove_its_own_node_and_does_not_wait_for_itself)
+{
+  rospin::Executor executor;
+  const auto node = rig::Topics("left").node;
+  const auto publisher = node->create_publisher<Empty>("own", 10);
+  int runs = 0;
+  const auto subscription = node->create_subscription<Empty>(
+    "own", 10, [&](Empty::ConstSharedPtr) {
+      runs += 1;
+      executor.remove_node_and_wait(node->get_node_base_interface());
+    });
+  executor.add_node(node);
+  publisher->publish(Empty());
+  publisher->publish(Empty());
+  executor.spin_all(std::chrono::nanoseconds(0));
+  EXPECT_EQ(runs, 1);
+}
+
 TEST_F(Changes, while_it_spins_lose_nothing_that_stays)
 {
   const char * given = std::getenv("ROSPIN_TEST_PROGRAMS");

@@ -7,11 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rclcpp/rclcpp.hpp"
 
 namespace rospin
 {
+
+class Door;
 
 /// Options of an executor.
 struct ExecutorOptions
@@ -24,6 +27,10 @@ struct ExecutorOptions
   size_t threads = 1;
   /// For how long an idle thread looks for work before it sleeps.
   std::chrono::nanoseconds busy_poll{0};
+  /// True: nodes come while the executor spins, as in a container. Then a deployment file may name what is not there
+  /// yet. The template is written anew when something comes, and the end of the program warns of names that never came.
+  /// This is of the whole process, and its first executor decides.
+  bool loads_later = false;
   /// The options of the base class, such as the rclcpp context.
   rclcpp::ExecutorOptions rclcpp;
 };
@@ -83,6 +90,11 @@ public:
   void add_callback_group(
     rclcpp::CallbackGroup::SharedPtr group,
     rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
+  /// Removes a node, and waits for its callbacks that run on other threads: the node may be destroyed then.
+  /**
+   * Such a callback must not wait for the caller. What the calling thread itself runs is not waited for.
+   */
+  void remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr & node);
   void remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify = true) override;
 
   /// Runs callbacks until the executor is cancelled or rclcpp is shut down.
@@ -102,7 +114,9 @@ private:
 
   class Spin;
 
-  void refresh();
+  /// Returns the doors of the callbacks that it has removed.
+  std::vector<std::shared_ptr<Door>> refresh();
+  std::vector<std::shared_ptr<Door>> remove(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr & node);
   void run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited);
 
   std::unique_ptr<Spin> spin_;

@@ -1,0 +1,103 @@
+// A recording knows which callback has published what another one took. The `rospin` command reads it: ROSPIN_COMMAND
+// names it, and without that the test is skipped.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "rig.hpp"
+
+using rig::Empty;
+
+namespace
+{
+
+std::string program;
+
+/// A node whose timer publishes "first", and whose subscriptions pass that on to "second" and "third".
+class Relay
+{
+public:
+  Relay(const std::string & name, bool in_process)
+  : node(std::make_shared<rclcpp::Node>(name, rclcpp::NodeOptions().use_intra_process_comms(in_process)))
+  {
+    const auto first = node->create_publisher<Empty>("~/first", 10);
+    const auto second = node->create_publisher<Empty>("~/second", 10);
+    const auto third = node->create_publisher<Empty>("~/third", 10);
+    timer = node->create_wall_timer(std::chrono::milliseconds(1), [first]() {first->publish(Empty());});
+    const auto pass = [](const rclcpp::Publisher<Empty>::SharedPtr & to) {
+        return [to](Empty::ConstSharedPtr) {to->publish(Empty());};
+      };
+    subscriptions.push_back(node->create_subscription<Empty>("~/first", 10, pass(second)));
+    subscriptions.push_back(node->create_subscription<Empty>("~/second", 10, pass(third)));
+    subscriptions.push_back(
+      node->create_subscription<Empty>("~/third", 10, [this](Empty::ConstSharedPtr) {arrived += 1;}));
+  }
+
+  const rclcpp::Node::SharedPtr node;
+  rclcpp::TimerBase::SharedPtr timer;
+  std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions;
+  int arrived = 0;
+};
+
+/// Returns what the command prints, which must succeed.
+std::string output_of(const std::string & command)
+{
+  std::string output;
+  FILE * stream = popen(command.c_str(), "r");
+  char part[4096];
+  while (const size_t count = fread(part, 1, sizeof(part), stream)) {
+    output.append(part, count);
+  }
+  EXPECT_EQ(pclose(stream), 0) << command << "\n" << output;
+  return output;
+}
+
+}  // namespace
+
+/// Records both kinds of relays until all has arrived often. The recording is complete when the program ends.
+static int record()
+{
+  rclcpp::init(0, nullptr);
+  {
+    rospin::Executor executor;
+    Relay through("through", false);
+    Relay within("within", true);
+    executor.add_node(through.node);
+    executor.add_node(within.node);
+    if (!rig::spin_until(executor, [&]() {return through.arrived >= 50 && within.arrived >= 50;})) {
+      return 1;
+    }
+  }
+  rclcpp::shutdown();
+  return 0;
+}
+
+TEST(Trace, knows_the_chains_of_messages_through_the_middleware_and_within_the_process)
+{
+  const char * command = std::getenv("ROSPIN_COMMAND");
+  if (command == nullptr) {
+    GTEST_SKIP() << "ROSPIN_COMMAND does not name the rospin command";
+  }
+  const std::string path = ::testing::TempDir() + "/rospin_trace_" + std::to_string(getpid()) + ".mcap";
+  (void)output_of("ROSPIN_TRACE='" + path + "' '" + program + "' record");
+  const std::string model = output_of(std::string(command) + " trace model '" + path + "' 2>&1");
+  for (const std::string name : {"through", "within"}) {
+    for (const char * topic : {"first", "second", "third"}) {
+      const std::string line = "publishes = [\"/" + name + "/" + topic + "\"]";
+      EXPECT_NE(model.find(line), std::string::npos) << line << " is not in\n" << model;
+    }
+  }
+  std::remove(path.c_str());
+}
+
+int main(int argc, char ** argv)
+{
+  program = argv[0];
+  if (argc > 1 && std::string(argv[1]) == "record") {
+    return record();
+  }
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
