@@ -190,11 +190,12 @@ const OF_NODES: [&str; 10] = [
 ];
 
 /// Returns true if every node has the callback with this name: those of its parameters and its log. Also if it is an
-/// executor's own.
+/// executor's own, or loads components.
 #[must_use]
 pub fn is_internal(name: &str) -> bool {
     is_of_executor(name)
         || name.contains("/parameters/")
+        || name.contains("/_container/")
         || name.ends_with("/rosout/records")
         || OF_NODES.iter().any(|service| name.ends_with(service))
 }
@@ -241,6 +242,7 @@ mod tests {
             "robot/planner/set_parameters",
             "planner/parameter_events",
             "_rospin/main",
+            "ComponentManager/_container/load_node",
         ] {
             assert!(is_internal(name), "{name}");
         }
