@@ -16,6 +16,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 
@@ -77,11 +78,16 @@ int64_t now_ns()
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-/// Returns the id of a buffer: of no publisher's, whose ids do not begin so.
+/// Returns the id of a buffer, which nothing else has: recordings of several processes are put together.
 Id id_of_buffer(uint64_t number)
 {
-  Id id = {'i', 'n', 't', 'r', 'a', 0, 0, 0};
-  std::memcpy(id.data() + 8, &number, sizeof(number));
+  static const std::array<uint32_t, 2> process = []() {
+      std::random_device device;
+      return std::array<uint32_t, 2>{device(), device()};
+    }();
+  Id id;
+  std::memcpy(id.data(), process.data(), sizeof(process));
+  std::memcpy(id.data() + sizeof(process), &number, sizeof(number));
   return id;
 }
 
