@@ -27,8 +27,11 @@
 //! # Ok::<(), rospin::Error>(())
 //! ```
 //!
+//! Nodes of several hosts, and what they do while the network fails: [`network`].
+//!
 //! With the feature `bag`, `Harness::play` plays the messages of a bag to the nodes, each at its recorded time.
 
+pub mod network;
 #[cfg(feature = "bag")]
 mod play;
 
@@ -47,6 +50,7 @@ use rospin_node::{
     Message, Node, NodeError, NodeOptions, Ros, RosArguments, Subscription, SubscriptionOptions, TopicError,
 };
 
+pub use network::{LinkOptions, NetworkCounts, SimulatedNetwork};
 #[cfg(feature = "bag")]
 pub use play::PlayError;
 #[cfg(feature = "bag")]
@@ -107,6 +111,9 @@ pub struct Harness {
     /// Executors besides the main one.
     others: Vec<Executor>,
     recordings: Executor,
+    network: Option<SimulatedNetwork>,
+    /// Other hosts of the network, by name.
+    hosts: Vec<(String, Ros)>,
     incidents: Arc<Mutex<Vec<Incident>>>,
 }
 
@@ -126,7 +133,38 @@ impl Harness {
     /// Never: the arguments do not apply to the harness's own node, which has a valid name.
     #[must_use]
     pub fn with_arguments(arguments: RosArguments) -> Self {
-        Self::create(ContextOptions::new(), arguments, &[])
+        Self::create(ContextOptions::new(), arguments, &[], None)
+    }
+
+    /// Creates a harness whose own nodes, and those that its [`ros`](Self::ros) creates, are on a host of that name in a
+    /// simulated network. [`host`](Self::host) adds others. The module [`network`] has an example.
+    ///
+    /// # Panics
+    /// Never: the harness's own node has a valid name.
+    #[must_use]
+    pub fn on_network(network: &SimulatedNetwork, host: &str) -> Self {
+        Self::create(ContextOptions::new(), RosArguments::default(), &[], Some((network, host)))
+    }
+
+    /// Adds a host to the harness's network, and returns what creates its nodes. The harness spins their main executor.
+    ///
+    /// # Panics
+    /// If the harness is not [on a network](Self::on_network).
+    pub fn host(&mut self, name: &str) -> Ros {
+        let network = self.network.as_ref().expect("hosts are on a network: create the harness by `on_network`");
+        let ros = network.join(self.ros.context(), name).with_arguments(self.ros.arguments().clone());
+        self.hosts.push((name.to_owned(), ros.clone()));
+        ros
+    }
+
+    /// Ends a host as a power cut does, see [`SimulatedNetwork::kill`]: none of the callbacks on its main executor runs
+    /// any more. Drop its nodes, and what they have. Then [`host`](Self::host) may start it again.
+    ///
+    /// # Panics
+    /// If the harness is not [on a network](Self::on_network).
+    pub fn kill(&mut self, name: &str) {
+        self.network.as_ref().expect("hosts are on a network: create the harness by `on_network`").kill(name);
+        self.hosts.retain(|(host, _)| host != name);
     }
 
     /// Creates a harness as [`with_arguments`](Self::with_arguments) does, whose nodes are deployed as the robot's:
@@ -179,11 +217,16 @@ impl Harness {
         // first run says so.
         let mut executors = deployment.executors.clone();
         executors.retain(|plan| deployment.groups.iter().any(|group| group.executor == plan.name));
-        Self::create(ContextOptions::new().deployment(deployment), arguments, &executors)
+        Self::create(ContextOptions::new().deployment(deployment), arguments, &executors, None)
     }
 
-    /// Creates a harness with the executors of a deployment.
-    fn create(options: ContextOptions, arguments: RosArguments, deployed: &[ExecutorPlan]) -> Self {
+    /// Creates a harness with the executors of a deployment, on a host of a network if one is given.
+    fn create(
+        options: ContextOptions,
+        arguments: RosArguments,
+        deployed: &[ExecutorPlan],
+        place: Option<(&SimulatedNetwork, &str)>,
+    ) -> Self {
         let clock = ManualClock::new();
         // The clock starts at one second, because a time stamp of zero means "no time" in ROS.
         clock.advance(Duration::from_secs(1));
@@ -191,7 +234,11 @@ impl Harness {
         let told = Arc::clone(&incidents);
         let context =
             Context::new(options.manual_clock(clock.clone()).on_incident(move |incident| tell(&told, incident)));
-        let ros = Ros::in_process(&context).with_arguments(arguments);
+        let ros = match place {
+            Some((network, host)) => network.join(&context, host),
+            None => Ros::in_process(&context),
+        };
+        let ros = ros.with_arguments(arguments);
         // Created before any group, so that the groups of the file are put on them. By themselves they would spin on
         // threads of their own.
         let mut others = Vec::new();
@@ -205,7 +252,8 @@ impl Harness {
             .start_type_description_service(false);
         let node = ros.create_node(options).expect("the name is valid");
         let begin = clock_now(&context);
-        Self { clock, begin, ros, node, others, recordings, incidents }
+        let network = place.map(|(network, _)| network.clone());
+        Self { clock, begin, ros, node, others, recordings, network, hosts: Vec::new(), incidents }
     }
 
     /// Returns what went wrong in callbacks by now: panics, errors that they returned, and waits that may have no end.
@@ -264,6 +312,12 @@ impl Harness {
         Ok(Recording { heard, _subscription: subscription })
     }
 
+    /// Returns the executors in the order in which they take turns.
+    fn executors(&self) -> impl Iterator<Item = &Executor> {
+        let hosts = self.hosts.iter().map(|(_, ros)| ros.executor());
+        [self.ros.executor()].into_iter().chain(hosts).chain(&self.others).chain([&self.recordings])
+    }
+
     /// Runs all callbacks that are ready now, and those that become ready meanwhile. The clock stands still.
     ///
     /// # Errors
@@ -271,9 +325,11 @@ impl Harness {
     pub fn run(&mut self) -> Result<(), HarnessError> {
         let mut ran = 0;
         loop {
-            let executors = [self.ros.executor()].into_iter().chain(&self.others).chain([&self.recordings]);
             let mut is_idle = true;
-            for executor in executors {
+            if let Some(network) = &self.network {
+                is_idle = !network.advance_to(clock_now(self.ros.context()));
+            }
+            for executor in self.executors() {
                 match executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)) {
                     Ok(_) => (is_idle, ran) = (false, ran + 1),
                     Err(SpinError::Timeout) => {}
@@ -344,8 +400,8 @@ impl Harness {
     /// Returns the next time after now at which a timer or a sleeper of any executor is due, or `None` if none is.
     fn next_due(&self) -> Option<Instant> {
         let now = clock_now(self.ros.context());
-        let executors = [self.ros.executor()].into_iter().chain(&self.others).chain([&self.recordings]);
-        executors.filter_map(Executor::next_due).filter(|due| *due > now).min()
+        let network = self.network.as_ref().and_then(SimulatedNetwork::next_due);
+        self.executors().filter_map(Executor::next_due).chain(network).filter(|due| *due > now).min()
     }
 
     /// Moves the clock to the next due time, at most to `end`. Returns false if it is at the end already.

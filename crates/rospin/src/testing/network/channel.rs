@@ -1,0 +1,250 @@
+//! Channels: the way of one writer's samples to one reader, and everything that happens to them on it.
+//!
+//! Publishers, clients and servers write; subscriptions, servers and clients read. A reliable channel keeps what has not
+//! arrived, and sends it again after a heartbeat. As in RTPS, a reader takes samples in the order of their numbers: a
+//! reliable one waits for those that can still come, and one of best effort drops what was overtaken.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use rospin_engine::Instant;
+use rospin_node::{Packet, Publication};
+
+use super::server::Asked;
+use super::state::{EndId, Event, Part, State};
+
+/// The most samples that one heartbeat sends again.
+const RESENT_MAX: usize = 64;
+
+/// What is sent.
+#[derive(Clone)]
+pub(super) enum Sample {
+    Message { payload: Bytes, publication: Publication, published: Instant },
+    Request { payload: Bytes, number: i64 },
+    Response { payload: Bytes, number: i64 },
+}
+
+/// A channel's writer and reader.
+pub(super) type Key = (EndId, EndId);
+
+/// State of both ends of a channel. Acknowledgements take no time.
+pub(super) struct Channel {
+    /// Number that no other channel has. A channel that is made anew gets nothing that was sent on the old one.
+    pub(super) epoch: u64,
+    is_reliable: bool,
+    /// The most samples that the writer keeps until they have arrived.
+    depth: usize,
+    /// Number of the last sample that was sent.
+    sent: u64,
+    /// Number up to which the reader has taken samples, or knows that they will not come.
+    taken: u64,
+    /// Samples that have not arrived, of a reliable channel.
+    pub(super) history: VecDeque<(u64, Sample)>,
+    /// Samples that arrived before earlier ones that can still come.
+    early: BTreeMap<u64, Sample>,
+    /// Samples of a channel of best effort that are on their way.
+    flying: BTreeSet<u64>,
+    /// True if a heartbeat is to come.
+    is_repairing: bool,
+    /// Time of the last arrival: packets overtake each other only if the link reorders them.
+    last_arrival: Instant,
+}
+
+impl Channel {
+    pub(super) const fn new(epoch: u64, is_reliable: bool, depth: usize) -> Self {
+        Self {
+            epoch,
+            is_reliable,
+            depth,
+            sent: 0,
+            taken: 0,
+            history: VecDeque::new(),
+            early: BTreeMap::new(),
+            flying: BTreeSet::new(),
+            is_repairing: false,
+            last_arrival: Instant::ZERO,
+        }
+    }
+
+    /// Returns the number of samples whose fate is open.
+    pub(super) fn waiting(&self) -> u64 {
+        if self.is_reliable { self.sent - self.taken } else { self.flying.len() as u64 }
+    }
+
+    /// Returns true if a publisher that keeps all has no room for a further message.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_reliable && self.history.len() >= self.depth
+    }
+
+    /// Takes all samples of a reliable channel that can be taken now. Returns them, and how many will never come.
+    fn take(&mut self) -> (Vec<Sample>, u64) {
+        let mut taken = Vec::new();
+        let mut displaced = 0;
+        while !self.early.is_empty() {
+            let next = self.taken + 1;
+            match self.early.remove(&next) {
+                Some(sample) => taken.push(sample),
+                // It can still come.
+                None if self.history.iter().any(|(number, _)| *number == next) => break,
+                None => displaced += 1,
+            }
+            self.taken = next;
+            while self.history.front().is_some_and(|(number, _)| *number <= next) {
+                self.history.pop_front();
+            }
+        }
+        (taken, displaced)
+    }
+}
+
+impl State {
+    /// Sends a sample on a channel. Does nothing if there is none.
+    pub(super) fn send(&mut self, key: Key, sample: Sample) {
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        channel.sent += 1;
+        self.counts.sent += 1;
+        let number = channel.sent;
+        if channel.is_reliable {
+            channel.history.push_back((number, sample.clone()));
+            if channel.history.len() > channel.depth {
+                channel.history.pop_front();
+            }
+        } else {
+            channel.flying.insert(number);
+        }
+        self.transmit(key, number, sample);
+    }
+
+    /// Puts a sample on the link, which may lose it.
+    fn transmit(&mut self, key: Key, number: u64, sample: Sample) {
+        let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
+        let link = self.link(from, to);
+        if !self.is_up(from) || !self.is_open(from, to) || self.rng.chance(link.loss) {
+            self.lose(key, number);
+            return;
+        }
+        let copies = if self.rng.chance(link.duplicates) { 2 } else { 1 };
+        for _ in 0..copies {
+            let delay = self.rng.between(link.delay_min, link.delay_max);
+            let is_reordered = self.rng.chance(link.reordering);
+            let Some(channel) = self.channels.get_mut(&key) else { return };
+            let mut at = self.now + delay;
+            if !is_reordered {
+                at = at.max(channel.last_arrival);
+                channel.last_arrival = at;
+            }
+            let epoch = channel.epoch;
+            self.schedule(at, Event::Arrive { key, epoch, number, sample: sample.clone() });
+        }
+    }
+
+    /// Notes that a sample did not arrive: a reliable one is sent again after a heartbeat.
+    fn lose(&mut self, key: Key, number: u64) {
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        if channel.is_reliable {
+            self.repair_later(key);
+        } else if channel.flying.remove(&number) {
+            self.counts.lost += 1;
+        }
+    }
+
+    /// Schedules a heartbeat if samples have not arrived and the path is open. Otherwise its healing does.
+    pub(super) fn repair_later(&mut self, key: Key) {
+        let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
+        if !self.is_up(from) || !self.is_open(from, to) {
+            return;
+        }
+        let at = self.now + self.heartbeat + self.link(from, to).delay_max;
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        if !channel.is_repairing && !channel.history.is_empty() {
+            channel.is_repairing = true;
+            let epoch = channel.epoch;
+            self.schedule(at, Event::Repair { key, epoch });
+        }
+    }
+
+    /// Sends what has not arrived again.
+    pub(super) fn repair(&mut self, key: Key, epoch: u64) {
+        let Some(channel) = self.channels.get_mut(&key).filter(|channel| channel.epoch == epoch) else { return };
+        channel.is_repairing = false;
+        let missing = channel.history.iter().filter(|(number, _)| !channel.early.contains_key(number));
+        let missing: Vec<_> = missing.take(RESENT_MAX).cloned().collect();
+        self.counts.resent += missing.len() as u64;
+        for (number, sample) in missing {
+            self.transmit(key, number, sample);
+        }
+        self.repair_later(key);
+    }
+
+    /// Handles a sample that comes to its reader's host.
+    pub(super) fn arrive(&mut self, key: Key, epoch: u64, number: u64, sample: Sample) {
+        if self.channels.get(&key).is_none_or(|channel| channel.epoch != epoch) {
+            return;
+        }
+        let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
+        // A reader takes nothing from a writer that its host does not know.
+        let is_known = self.ends.get(&key.1).is_some_and(|end| end.exists && end.matched.contains(&key.0));
+        if !self.is_up(to) || !self.is_open(from, to) || !is_known {
+            self.lose(key, number);
+            return;
+        }
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        let (taken, displaced) = if channel.is_reliable {
+            if number <= channel.taken || channel.early.contains_key(&number) {
+                self.counts.duplicates += 1;
+                return;
+            }
+            channel.early.insert(number, sample);
+            channel.take()
+        } else if !channel.flying.remove(&number) {
+            self.counts.duplicates += 1;
+            return;
+        } else if number <= channel.taken {
+            self.counts.overtaken += 1;
+            return;
+        } else {
+            channel.taken = number;
+            (vec![sample], 0)
+        };
+        self.counts.displaced += displaced;
+        self.counts.delivered += taken.len() as u64;
+        for sample in taken {
+            self.deliver(key, sample);
+        }
+    }
+
+    /// Passes a sample to its reader.
+    fn deliver(&mut self, (from, to): Key, sample: Sample) {
+        let Some(end) = self.ends.get_mut(&to) else { return };
+        match (sample, &mut end.part) {
+            (Sample::Message { payload, publication, .. }, Part::Subscription { inlet, last, .. }) => {
+                let number = publication.number.unwrap_or_default();
+                let before = last.entry(from).or_insert(number);
+                // A latched message that comes once more makes no gap.
+                let missing = number.saturating_sub(*before).saturating_sub(1);
+                *before = number.max(*before);
+                let inlet = inlet.clone();
+                let lifespan = self.ends.get(&from).and_then(|writer| writer.qos.lifespan());
+                let packet = Packet::new(payload, Some(publication)).with_lifespan(lifespan);
+                self.effects.push(Box::new(move || inlet.push(packet, missing)));
+            }
+            (Sample::Request { payload, number }, Part::Server { inlet }) => {
+                let inlet = inlet.clone();
+                let asked = Asked { client: from, number, payload };
+                self.effects.push(Box::new(move || inlet.push(asked, 0)));
+            }
+            (Sample::Response { payload, number }, Part::Client { calls }) => {
+                let calls = std::sync::Arc::clone(calls);
+                self.effects.push(Box::new(move || calls.respond(number, payload)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a channel. What was on its way has nobody any more who takes it.
+    pub(super) fn end_channel(&mut self, key: Key) {
+        if let Some(channel) = self.channels.remove(&key) {
+            self.counts.unmatched += channel.waiting();
+        }
+    }
+}

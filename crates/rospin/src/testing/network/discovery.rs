@@ -1,0 +1,382 @@
+//! Discovery: hosts find each other, learn of each other's ends, and match them with their own.
+//!
+//! It is by sight: what a host learns of an end is what is so at that moment. So a message of discovery that comes late
+//! tells nothing old, in whichever order messages come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rospin_engine::Instant;
+use rospin_node::{Durability, EndpointKind, Qos, QosPolicy, Reliability};
+
+use super::channel::{Channel, Key, Sample};
+use super::state::{EndId, Event, HostId, Part, Place, Sight, State};
+
+/// Number of messages or requests that are kept where the quality of service has no limit.
+pub(super) const KEEP_ALL: usize = 8192;
+
+/// Returns the id of an end in graphs.
+fn id_in_graph(end: EndId) -> [u8; 8] {
+    end.to_be_bytes()
+}
+
+/// Returns the first policy by which a publisher does not offer what a subscription demands, by the rules of DDS.
+fn unmet(offered: &Qos, requested: &Qos) -> Option<QosPolicy> {
+    let limit = |time: Option<Duration>| time.unwrap_or(Duration::MAX);
+    if requested.reliability == Reliability::Reliable && offered.reliability == Reliability::BestEffort {
+        Some(QosPolicy::Reliability)
+    } else if requested.durability == Durability::TransientLocal && offered.durability == Durability::Volatile {
+        Some(QosPolicy::Durability)
+    } else if limit(offered.deadline()) > limit(requested.deadline()) {
+        Some(QosPolicy::Deadline)
+    } else if offered.liveliness < requested.liveliness
+        || limit(offered.liveliness_lease()) > limit(requested.liveliness_lease())
+    {
+        Some(QosPolicy::Liveliness)
+    } else {
+        None
+    }
+}
+
+impl State {
+    /// Returns a time within which discovery takes place. On a link that loses packets it may take several attempts.
+    fn soon(&mut self, from: HostId, to: HostId) -> Instant {
+        let link = self.link(from, to);
+        let mut at = self.now + link.delay_min;
+        if from != to {
+            at += self.rng.between(Duration::ZERO, self.discovery);
+        }
+        for _ in 0..20 {
+            if !self.rng.chance(link.loss) {
+                break;
+            }
+            at += self.heartbeat;
+        }
+        at
+    }
+
+    /// Has the other hosts learn of an end that came or went.
+    pub(super) fn tell(&mut self, id: EndId) {
+        let Some(host) = self.host_of(id) else { return };
+        if !self.is_up(host) {
+            return;
+        }
+        let others: Vec<HostId> = self.hosts.keys().copied().filter(|other| *other != host).collect();
+        for observer in others {
+            let at = self.soon(host, observer);
+            self.schedule(at, Event::Learn { observer, end: id });
+        }
+    }
+
+    /// Has a new host and the others find each other.
+    pub(super) fn introduce(&mut self, host: HostId) {
+        let others: Vec<HostId> = self.hosts.keys().copied().filter(|other| *other != host).collect();
+        for other in others {
+            if !self.is_up(other) {
+                continue;
+            }
+            for (observer, subject) in [(host, other), (other, host)] {
+                let at = self.soon(subject, observer);
+                self.schedule(at, Event::Meet { observer, subject });
+            }
+        }
+    }
+
+    fn sight(&mut self, observer: HostId, subject: HostId) -> Option<&mut Sight> {
+        Some(self.hosts.get_mut(&observer)?.sights.entry(subject).or_default())
+    }
+
+    /// A host finds another one.
+    pub(super) fn meet(&mut self, observer: HostId, subject: HostId) {
+        if !self.is_up(observer) || !self.is_up(subject) || !self.is_open(subject, observer) {
+            return;
+        }
+        let Some(sight) = self.sight(observer, subject) else { return };
+        sight.is_seen = true;
+        sight.change += 1;
+        self.look(observer, subject);
+    }
+
+    /// Has a host learn of everything of another one.
+    fn look(&mut self, observer: HostId, subject: HostId) {
+        let ends = self.ends.iter().filter(|(_, end)| end.host == subject);
+        let news = ends.filter(|(_, end)| end.exists != end.seen_by.contains(&observer));
+        let news: Vec<EndId> = news.map(|(id, _)| *id).collect();
+        for end in news {
+            let at = self.soon(subject, observer);
+            self.schedule(at, Event::Learn { observer, end });
+        }
+    }
+
+    /// A host learns that an end came or went.
+    pub(super) fn learn(&mut self, observer: HostId, id: EndId) {
+        let Some(end) = self.ends.get(&id) else { return };
+        let (subject, exists, is_known) = (end.host, end.exists, end.seen_by.contains(&observer));
+        let is_seen = self.sight(observer, subject).is_some_and(|sight| sight.is_seen);
+        if !is_seen || !self.is_up(observer) || !self.is_open(subject, observer) {
+            return;
+        }
+        match (exists, is_known) {
+            (true, false) => self.appear(observer, id),
+            (false, true) => self.vanish(observer, id),
+            _ => {}
+        }
+    }
+
+    /// Enters an end in the view of a host.
+    pub(super) fn appear(&mut self, observer: HostId, id: EndId) {
+        let Some(end) = self.ends.get_mut(&id) else { return };
+        end.seen_by.insert(observer);
+        let entry = end.entry();
+        let name = end.name.clone();
+        // A node's own process enters it by itself.
+        if observer != end.host
+            && let Some(host) = self.hosts.get(&observer)
+        {
+            let graph = Arc::clone(&host.graph);
+            self.effects.push(Box::new(move || match entry {
+                Some(entry) => graph.endpoint_came(&id_in_graph(id), entry),
+                None => graph.node_came(&id_in_graph(id), name),
+            }));
+        }
+        for local in self.namesakes(id) {
+            if self.host_of(local) == Some(observer) {
+                self.join(local, id);
+            }
+        }
+    }
+
+    /// Removes an end from the view of a host.
+    pub(super) fn vanish(&mut self, observer: HostId, id: EndId) {
+        let Some(end) = self.ends.get_mut(&id) else { return };
+        if !end.seen_by.remove(&observer) {
+            return;
+        }
+        let is_node = end.kind.is_none();
+        if observer != end.host
+            && let Some(host) = self.hosts.get(&observer)
+        {
+            let graph = Arc::clone(&host.graph);
+            self.effects.push(Box::new(move || {
+                if is_node { graph.node_went(&id_in_graph(id)) } else { graph.endpoint_went(&id_in_graph(id)) }
+            }));
+        }
+        for local in self.namesakes(id) {
+            if self.host_of(local) == Some(observer) {
+                self.part_ends(local, id);
+            }
+        }
+        self.bury(id);
+    }
+
+    /// Matches an end with one of another host, or of its own if it is of a service, as its own host sees it.
+    pub(super) fn join(&mut self, local: EndId, other: EndId) {
+        let (Some(mine), Some(theirs)) = (self.ends.get(&local), self.ends.get(&other)) else { return };
+        if !mine.exists || mine.type_name != theirs.type_name || mine.matched.contains(&other) {
+            return;
+        }
+        let policy = match (mine.kind, theirs.kind) {
+            (Some(EndpointKind::Publisher), Some(EndpointKind::Subscription)) => unmet(&mine.qos, &theirs.qos),
+            (Some(EndpointKind::Subscription), Some(EndpointKind::Publisher)) => unmet(&theirs.qos, &mine.qos),
+            (Some(EndpointKind::Client), Some(EndpointKind::Server))
+            | (Some(EndpointKind::Server), Some(EndpointKind::Client)) => None,
+            _ => return,
+        };
+        if let Some(policy) = policy {
+            if let Part::Publisher { events, .. } | Part::Subscription { events, .. } = &mine.part {
+                events.incompatible(policy);
+            }
+            return;
+        }
+        let theirs_qos = theirs.qos;
+        let Some(mine) = self.ends.get_mut(&local) else { return };
+        mine.matched.insert(other);
+        let waiters = mine.waiters.take();
+        self.effects.push(Box::new(move || waiters.wake()));
+        let (alive, qos) = (mine.matched.len(), mine.qos);
+        let mut latched = Vec::new();
+        match &mine.part {
+            Part::Publisher { events, kept, .. } => {
+                events.match_came();
+                if theirs_qos.durability == Durability::TransientLocal {
+                    latched.extend(kept.iter().cloned());
+                }
+            }
+            Part::Subscription { events, .. } => {
+                events.match_came();
+                events.liveliness(alive, 0);
+            }
+            Part::Client { calls } => {
+                let calls = Arc::clone(calls);
+                self.effects.push(Box::new(move || calls.server_came(&id_in_graph(other))));
+            }
+            _ => {}
+        }
+        let is_writer = !matches!(mine.kind, Some(EndpointKind::Subscription));
+        let is_reliable = mine.is_service() || (qos.reliability, theirs_qos.reliability) == RELIABLE;
+        if is_writer {
+            let depth = if mine.is_service() { KEEP_ALL } else { qos.depth().unwrap_or(KEEP_ALL) };
+            let epoch = self.next_id();
+            self.end_channel((local, other));
+            self.channels.insert((local, other), Channel::new(epoch, is_reliable, depth));
+            self.note_heard(local);
+            self.send_kept((local, other), &qos, latched);
+        }
+    }
+
+    /// Sends the messages that a publisher keeps to a subscription that has just come.
+    fn send_kept(&mut self, key: Key, qos: &Qos, kept: Vec<Sample>) {
+        for sample in kept {
+            let Sample::Message { published, .. } = &sample else { continue };
+            let age = self.now.saturating_since(*published);
+            if qos.lifespan().is_none_or(|lifespan| age < lifespan) {
+                self.send(key, sample);
+            }
+        }
+    }
+
+    /// Ends the match of an end with one that its host does not see any more.
+    fn part_ends(&mut self, local: EndId, other: EndId) {
+        let is_other_gone = self.ends.get(&other).is_none_or(|other| !other.exists);
+        let Some(mine) = self.ends.get_mut(&local) else { return };
+        if mine.matched.remove(&other) {
+            let alive = mine.matched.len();
+            match &mine.part {
+                Part::Publisher { events, .. } => events.match_went(),
+                Part::Subscription { events, .. } => {
+                    events.match_went();
+                    events.liveliness(alive, 0);
+                }
+                Part::Client { calls } => {
+                    let calls = Arc::clone(calls);
+                    self.effects.push(Box::new(move || {
+                        if let Some(number) = calls.server_went(&id_in_graph(other)) {
+                            calls.end_until(number);
+                        }
+                    }));
+                }
+                _ => {}
+            }
+            self.note_heard(local);
+        }
+        self.end_channel((local, other));
+        if is_other_gone {
+            self.end_channel((other, local));
+        }
+    }
+
+    /// A host has heard nothing of another one for its lease.
+    pub(super) fn part(&mut self, observer: HostId, subject: HostId, change: u64) {
+        let Some(sight) = self.sight(observer, subject) else { return };
+        if sight.change != change || !sight.is_seen {
+            return;
+        }
+        sight.is_seen = false;
+        let ends = self.ends.iter().filter(|(_, end)| end.host == subject && end.seen_by.contains(&observer));
+        let ends: Vec<EndId> = ends.map(|(id, _)| *id).collect();
+        for end in ends {
+            self.vanish(observer, end);
+        }
+        if !self.is_up(subject) {
+            self.hosts.get_mut(&observer).map(|host| host.sights.remove(&subject));
+            self.forget_host(subject);
+        }
+    }
+
+    /// Removes a host that has ended, once no other one sees it.
+    fn forget_host(&mut self, host: HostId) {
+        let is_seen = |other: &super::state::Host| other.sights.get(&host).is_some_and(|sight| sight.is_seen);
+        if self.is_up(host) || self.hosts.values().any(is_seen) || self.ends.values().any(|end| end.host == host) {
+            return;
+        }
+        self.hosts.remove(&host);
+        for other in self.hosts.values_mut() {
+            other.sights.remove(&host);
+        }
+    }
+
+    /// Ends a host. The others notice at once if it says that it leaves, and else after the lease.
+    pub(super) fn end_host(&mut self, host: HostId, says_so: bool) {
+        let Some(ended) = self.hosts.get_mut(&host).filter(|host| host.is_up) else { return };
+        ended.is_up = false;
+        ended.sights.clear();
+        let own: Vec<EndId> = self.ends.iter().filter(|(_, end)| end.host == host).map(|(id, _)| *id).collect();
+        for id in own {
+            self.drop_end(id);
+        }
+        // It sees nobody any more.
+        let seen: Vec<EndId> =
+            self.ends.iter().filter(|(_, end)| end.seen_by.contains(&host)).map(|(id, _)| *id).collect();
+        for id in seen {
+            self.vanish(host, id);
+        }
+        let others: Vec<HostId> = self.hosts.keys().copied().filter(|other| *other != host).collect();
+        for observer in others {
+            let is_told = says_so && self.is_open(host, observer);
+            let at = if is_told { self.soon(host, observer) } else { self.lease_end() };
+            let Some(sight) = self.sight(observer, host).filter(|sight| sight.is_seen) else { continue };
+            sight.change += 1;
+            let change = sight.change;
+            self.schedule(at, Event::Part { observer, subject: host, change });
+        }
+        self.forget_host(host);
+    }
+
+    /// Returns the time at which the lease of a host ends that is silent from now on: its last sign of life was given
+    /// up to a fifth of the lease ago.
+    fn lease_end(&mut self) -> Instant {
+        let least = self.lease.mul_f64(0.8);
+        self.now + self.rng.between(least, self.lease)
+    }
+
+    fn hosts_at(&self, place: Place) -> Vec<HostId> {
+        let hosts = self.hosts.iter().filter(|(_, host)| host.place == place && host.is_up);
+        hosts.map(|(id, _)| *id).collect()
+    }
+
+    /// Cuts the path from one place to another.
+    pub(super) fn cut(&mut self, from: Place, to: Place) {
+        if from == to || !self.cuts.insert((from, to)) {
+            return;
+        }
+        for subject in self.hosts_at(from) {
+            for observer in self.hosts_at(to) {
+                let at = self.lease_end();
+                let Some(sight) = self.sight(observer, subject) else { continue };
+                sight.change += 1;
+                let (change, is_seen) = (sight.change, sight.is_seen);
+                if is_seen {
+                    self.schedule(at, Event::Part { observer, subject, change });
+                }
+            }
+        }
+    }
+
+    /// Heals the path from one place to another.
+    pub(super) fn heal(&mut self, from: Place, to: Place) {
+        if !self.cuts.remove(&(from, to)) {
+            return;
+        }
+        for subject in self.hosts_at(from) {
+            for observer in self.hosts_at(to) {
+                let Some(sight) = self.sight(observer, subject) else { continue };
+                sight.change += 1;
+                if sight.is_seen {
+                    self.look(observer, subject);
+                } else {
+                    let at = self.soon(subject, observer) + self.rng.between(Duration::ZERO, super::ANNOUNCEMENT);
+                    self.schedule(at, Event::Meet { observer, subject });
+                }
+                let waiting = self.channels.keys().copied().filter(|(writer, reader)| {
+                    self.host_of(*writer) == Some(subject) && self.host_of(*reader) == Some(observer)
+                });
+                let waiting: Vec<Key> = waiting.collect();
+                for key in waiting {
+                    self.repair_later(key);
+                }
+            }
+        }
+    }
+}
+
+const RELIABLE: (Reliability, Reliability) = (Reliability::Reliable, Reliability::Reliable);
