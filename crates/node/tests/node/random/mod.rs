@@ -11,6 +11,7 @@
 mod actions;
 mod filters;
 mod lifecycle;
+mod network;
 mod parameters;
 mod services;
 

@@ -10,7 +10,7 @@ use rospin_engine::Instant;
 use rospin_node::{Durability, EndpointKind, Qos, QosPolicy, Reliability};
 
 use super::channel::{Channel, Key, Sample};
-use super::state::{EndId, Event, HostId, Part, Place, Sight, State};
+use super::state::{EndId, Event, Host, HostId, Part, Place, Sight, State};
 
 /// Number of messages or requests that are kept where the quality of service has no limit.
 pub(super) const KEEP_ALL: usize = 8192;
@@ -279,19 +279,22 @@ impl State {
         }
         if !self.is_up(subject) {
             self.hosts.get_mut(&observer).map(|host| host.sights.remove(&subject));
-            self.forget_host(subject);
         }
+        self.forget_hosts();
     }
 
-    /// Removes a host that has ended, once no other one sees it.
-    fn forget_host(&mut self, host: HostId) {
-        let is_seen = |other: &super::state::Host| other.sights.get(&host).is_some_and(|sight| sight.is_seen);
-        if self.is_up(host) || self.hosts.values().any(is_seen) || self.ends.values().any(|end| end.host == host) {
-            return;
-        }
-        self.hosts.remove(&host);
-        for other in self.hosts.values_mut() {
-            other.sights.remove(&host);
+    /// Removes the hosts that have ended and that no other one sees any more.
+    fn forget_hosts(&mut self) {
+        let ended: Vec<HostId> = self.hosts.iter().filter(|(_, host)| !host.is_up).map(|(id, _)| *id).collect();
+        for id in ended {
+            let is_seen = |other: &Host| other.sights.get(&id).is_some_and(|sight| sight.is_seen);
+            if self.hosts.values().any(is_seen) || self.ends.values().any(|end| end.host == id) {
+                continue;
+            }
+            self.hosts.remove(&id);
+            for other in self.hosts.values_mut() {
+                other.sights.remove(&id);
+            }
         }
     }
 
@@ -319,7 +322,7 @@ impl State {
             let change = sight.change;
             self.schedule(at, Event::Part { observer, subject: host, change });
         }
-        self.forget_host(host);
+        self.forget_hosts();
     }
 
     /// Returns the time at which the lease of a host ends that is silent from now on: its last sign of life was given

@@ -1,0 +1,207 @@
+//! What must hold once the network has healed: everybody agrees, and nothing is left of what has ended.
+
+use std::collections::BTreeSet;
+
+use rospin::testing::{LinkOptions, NetworkCounts};
+use rospin_node::lifecycle::State;
+
+use super::super::Awaited;
+use super::robot::Robot;
+use super::{Fleet, ROBOTS, SECOND};
+
+impl Fleet {
+    /// Heals everything, waits until all is quiet, and judges.
+    pub(super) fn settle(&mut self) {
+        (0..ROBOTS).for_each(|robot| self.start(robot));
+        self.start_station();
+        self.robots.iter_mut().flatten().for_each(|robot| robot.is_stalled = false);
+        self.station.iter_mut().for_each(|station| station.is_stalled = false);
+        for name in &self.names {
+            self.network.set_link("station", name, LinkOptions::new());
+        }
+        self.network.heal_all();
+        // The leases of those that died end within 10 s, and strangers meet within 1.1 s.
+        self.run(12 * SECOND);
+        self.end_goals();
+        self.publish_once_more();
+        self.run(2 * SECOND);
+        self.judge_calls();
+        self.judge_goals();
+        self.judge_topics();
+        self.judge_parameters();
+        self.judge_arms();
+        self.judge_graph();
+        self.judge_network();
+        self.forget();
+    }
+
+    fn robots(&self) -> impl Iterator<Item = (usize, &Robot)> {
+        self.robots.iter().enumerate().filter_map(|(at, robot)| Some((at, robot.as_ref()?)))
+    }
+
+    /// Ends the executions of all goals.
+    fn end_goals(&mut self) {
+        let Self { rng, robots, truth, .. } = self;
+        for robot in robots.iter().flatten() {
+            while robot.executions.with(|executions| !executions.is_empty()) {
+                robot.execute(rng, truth, true);
+            }
+        }
+        self.run(2 * SECOND);
+        // The results are asked for once more: the servers that live know them.
+        for sent in &mut self.station.as_mut().expect("it was started").sent {
+            sent.has_ended = false;
+            sent.result = Some(Awaited::new(sent.handle.result()));
+        }
+    }
+
+    /// Publishes and sets everything once, so that gaps are counted and the last values are known.
+    fn publish_once_more(&mut self) {
+        for robot in 0..ROBOTS {
+            let speed = self.next();
+            let robot = self.robots[robot].as_mut().expect("it was started");
+            robot.talkers[..2].iter_mut().for_each(super::robot::Talker::publish);
+            robot.speed.set(speed).unwrap();
+        }
+    }
+
+    fn judge_calls(&self) {
+        let station = self.station.as_ref().expect("it was started");
+        let open: Vec<i64> = station.calls.iter().map(|(id, _)| *id).collect();
+        assert!(open.is_empty(), "calls {open:?} have neither an answer nor an error");
+        assert!(station.asked.is_empty(), "every goal that was sent is answered, or failed");
+        assert!(station.sets.is_empty() && station.changing.is_empty(), "every request is answered, or failed");
+        for (_, robot) in self.robots() {
+            let lost = rospin_engine::LossCause::ALL.map(|cause| robot.service.lost(cause));
+            assert_eq!((lost, robot.service.unsent_responses()), ([0; 7], 0), "{}", robot.name);
+        }
+    }
+
+    fn judge_goals(&self) {
+        let station = self.station.as_ref().expect("it was started");
+        for (_, robot) in self.robots() {
+            assert_eq!(robot.server.active_goals(), 0, "{}", robot.name);
+        }
+        self.truth.with(|truth| {
+            for sent in &station.sent {
+                let id = sent.handle.id();
+                let served = &truth.goals[&id];
+                let is_there = served.boot == truth.boots[sent.robot()];
+                assert!(sent.result.is_none() && sent.cancel.is_none(), "all is known of goal {id}");
+                assert!(sent.stream.is_none(), "the feedback of goal {id} has an end");
+                if is_there && !truth.is_old(served) {
+                    assert!(sent.has_ended, "the result of goal {id} is there");
+                    let end = served.end.as_ref().map(|(state, _)| *state);
+                    assert_eq!(Some(sent.handle.state()), end, "goal {id} has one end");
+                }
+            }
+            for served in truth.goals.values() {
+                let is_there = truth.boots.contains(&served.boot);
+                assert!(!is_there || served.end.is_some(), "goal {} has an end", served.order);
+            }
+        });
+    }
+
+    fn judge_topics(&self) {
+        let station = self.station.as_ref().expect("it was started");
+        for (at, robot) in self.robots() {
+            let line = &station.lines[at];
+            line.judge_gaps();
+            for (talker, (ear, _)) in robot.talkers.iter().zip(&line.ears) {
+                let heard = ear.with(|ear| ear.last);
+                let is_right = heard == Some(talker.last) || talker.last.number == 0;
+                assert!(is_right, "{}: {heard:?} is the last, and {:?} was published", robot.name, talker.last);
+            }
+            let mission = robot.mission.with(|mission| *mission);
+            assert_eq!(mission, Some(station.mission.last), "{}", robot.name);
+        }
+    }
+
+    fn judge_parameters(&mut self) {
+        let station = self.station.as_ref().expect("it was started");
+        let mut asked = Vec::new();
+        for (at, robot) in self.robots() {
+            let told = station.speeds.with(|speeds| speeds.get(&format!("/{}", robot.name)).copied());
+            assert_eq!(told, Some(robot.speed.get()), "{}: the last event has the value", robot.name);
+            let call = Awaited::new(station.lines[at].parameters.get_one::<i64>("speed"));
+            asked.push((robot.speed.get(), call));
+        }
+        self.run(SECOND);
+        for (speed, mut call) in asked {
+            assert_eq!(call.poll().map(Result::ok), Some(Some(speed)));
+        }
+    }
+
+    fn judge_arms(&mut self) {
+        let station = self.station.as_ref().expect("it was started");
+        let mut asked: Vec<_> = (0..ROBOTS).map(|robot| station.state_of_arm(robot)).collect();
+        self.run(SECOND);
+        for (at, robot) in self.robots() {
+            let state = robot.state_of_arm().unwrap();
+            assert_eq!(robot.arm.handle().state(), state, "{}", robot.name);
+            let told = asked[at].poll().map(|told| told.unwrap().current_state.id);
+            let id = match state {
+                State::Unconfigured => 1,
+                State::Inactive => 2,
+                State::Active => 3,
+                _ => 4,
+            };
+            assert_eq!(told, Some(id), "{}", robot.name);
+            let changes = self.truth.with(|truth| truth.changes.get(&robot.boot).copied().unwrap_or_default());
+            let called = robot.called.with(|called| called.len());
+            assert!(changes.succeeded <= called && called <= changes.asked, "each transition has one effect at most");
+        }
+    }
+
+    fn judge_graph(&self) {
+        let station = self.station.as_ref().expect("it was started");
+        let mut expected: BTreeSet<String> = self.names.iter().map(|name| format!("/{name}")).collect();
+        expected.extend(self.names.iter().map(|name| format!("/{name}/arm")));
+        expected.insert("/station".to_owned());
+        let expected: Vec<String> = expected.into_iter().collect();
+        let nodes = self.robots().map(|(_, robot)| &robot.node).chain([&station.node]);
+        for node in nodes {
+            assert_eq!(node.node_names(), expected, "as {} sees it", node.name());
+            assert_eq!(node.count_subscriptions("/mission").unwrap(), ROBOTS);
+            for name in &self.names {
+                let servers = ["double", "drive/_action/get_result", "arm/change_state", "set_parameters"];
+                for service in servers.map(|service| format!("/{name}/{service}")) {
+                    assert_eq!(node.count_servers(&service).unwrap(), 1, "{service}, as {} sees it", node.name());
+                    assert_eq!(node.count_clients(&service).unwrap(), 1, "{service}, as {} sees it", node.name());
+                }
+                for topic in ["odom", "scan", "map"].map(|topic| format!("/{name}/{topic}")) {
+                    let ends = (node.count_publishers(&topic).unwrap(), node.count_subscriptions(&topic).unwrap());
+                    assert_eq!(ends, (1, 1), "{topic}, as {} sees it", node.name());
+                }
+            }
+        }
+        assert_eq!(station.mission.matches(), ROBOTS);
+    }
+
+    /// Checks that each sample has one fate, and that the network remembers nothing of what has ended.
+    fn judge_network(&self) {
+        let counts = self.network.counts();
+        let NetworkCounts { sent, delivered, lost, overtaken, displaced, unmatched, .. } = counts;
+        assert_eq!(self.network.waiting(), 0, "{counts:?}");
+        assert_eq!(sent, delivered + lost + overtaken + displaced + unmatched, "{counts:?}");
+        assert_eq!(self.network.size().0, ROBOTS + 1);
+        self.truth.with(|truth| {
+            let size = self.network.size().1;
+            let before = *truth.size.get_or_insert(size);
+            assert_eq!(size, before, "the network has as many ends as before");
+        });
+    }
+
+    /// Forgets what is known to be right, so that memory does not grow with the days.
+    fn forget(&mut self) {
+        self.truth.with(|truth| {
+            truth.effects.clear();
+            truth.goals.clear();
+            truth.orders.clear();
+            let live = truth.boots.clone();
+            truth.changes.retain(|boot, _| live.contains(boot));
+            truth.speeds.retain(|boot, _| live.contains(boot));
+        });
+        self.station.as_mut().expect("it was started").sent.clear();
+    }
+}
