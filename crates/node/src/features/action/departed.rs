@@ -1,6 +1,6 @@
 //! The end of an action's last server: it ends the feedback of the goals that were sent to it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use rospin_engine::{Entity, EntityKind, Priority, Timer, TimerOptions};
@@ -16,7 +16,8 @@ use crate::node::Node;
 use crate::qos::Qos;
 
 /// The time between the end of the last server and the end of the feedback of its goals: the server's last feedback may
-/// arrive after the news that it has gone.
+/// arrive after the news that it has gone. If a server is there again after that time, it has the same time once more to
+/// report its goals.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Watch of an action's servers for a client: two entities of the client's group.
@@ -39,9 +40,21 @@ impl Departed {
         if let Some(priority) = priority {
             options = options.priority(priority);
         }
-        let grace = Arc::new(group.create_inner_timer(options, move || orphans.end_orphans())?);
-        grace.cancel();
         let service = node.resolve_service(&part(action, "send_goal")).map_err(ServiceError::from)?;
+        let (graph, name_of_service) = (Arc::clone(node.graph()), service.clone());
+        let again = Arc::<OnceLock<Weak<Timer>>>::default();
+        let timer = Arc::clone(&again);
+        let grace = group.create_inner_timer(options, move || {
+            let is_server_there = graph.count(EndpointKind::Server, name_of_service.as_str()) > 0;
+            if orphans.end_orphans(is_server_there)
+                && let Some(timer) = timer.get().and_then(Weak::upgrade)
+            {
+                timer.reset();
+            }
+        });
+        let grace = Arc::new(grace?);
+        grace.cancel();
+        let _ = again.set(Arc::downgrade(&grace));
         let departures = Departures::new(node.graph(), EndpointKind::Server, service.as_str());
         let common = entity(name, "server_gone", priority);
         let (options, _) = common.into_entity(format!("{name}/server_gone"), Qos::default(), |_| None);

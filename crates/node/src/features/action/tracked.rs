@@ -40,6 +40,10 @@ struct Progress<F> {
     others_until: Option<Time>,
     /// True if the last server went after the goal was sent, and before the goal's end was reported.
     is_orphan: bool,
+    /// True if a server has reported the goal since its last one went: it was only out of reach.
+    is_back: bool,
+    /// True if a server is there whose report of the goal is waited for.
+    is_waited_for: bool,
     /// True if there will be no more feedback.
     has_ended: bool,
     /// True if a stream of the feedback exists.
@@ -55,7 +59,7 @@ impl<F> Progress<F> {
 
     /// Returns true if a server would cancel the goal unless it refuses, as far as it has told.
     fn can_be_canceled(&self) -> bool {
-        let has_ended = self.has_ended || self.has_result || self.is_orphan;
+        let has_ended = self.has_ended || self.has_result || (self.is_orphan && !self.is_back);
         self.is_accepted && is_cancelable(self.state) && !self.is_canceling && !has_ended
     }
 }
@@ -125,6 +129,7 @@ impl<F> Tracked<F> {
         match status {
             Some(status) => {
                 progress.is_known = true;
+                progress.is_back = progress.is_orphan;
                 progress.state = GoalState::from_status(status.status).unwrap_or(progress.state);
                 progress.has_ended |= progress.state.is_terminal();
             }
@@ -197,6 +202,8 @@ impl<F> Goals<F> {
             accepted: None,
             others_until: None,
             is_orphan: false,
+            is_back: false,
+            is_waited_for: false,
             has_ended: known.is_closed,
             is_wanted: false,
         };
@@ -216,16 +223,31 @@ impl<F> Goals<F> {
         for goal in self.alive() {
             let mut progress = goal.lock();
             progress.is_orphan = !progress.has_ended;
+            (progress.is_back, progress.is_waited_for) = (false, false);
         }
     }
 
-    /// Ends the feedback of the goals whose server has gone.
-    pub(crate) fn end_orphans(&self) {
+    /// Ends the feedback of the goals whose server has gone for good. If a server is there again, it is the same one for
+    /// goals that it has reported since. Its report of the others is waited for once: returns true if there are such.
+    #[must_use]
+    pub(crate) fn end_orphans(&self, is_server_there: bool) -> bool {
+        let mut waits = false;
         for goal in self.alive() {
-            if goal.is_orphan() {
+            let mut progress = goal.lock();
+            if !progress.is_orphan {
+                continue;
+            }
+            if is_server_there && progress.is_back {
+                progress.is_orphan = false;
+            } else if is_server_there && !progress.is_waited_for {
+                progress.is_waited_for = true;
+                waits = true;
+            } else {
+                drop(progress);
                 goal.end();
             }
         }
+        waits
     }
 
     /// Updates the goals from a status, which lists all goals that one server remembers.
@@ -329,7 +351,7 @@ impl<A: Action> Drop for Router<A> {
 
 /// Feedback of one goal, in the order of arrival. The stream ends once the server has reported the end of the goal or
 /// has forgotten the goal, once the last server has been gone for a second, or once the client or its executor was
-/// dropped.
+/// dropped. A server that was restarted has forgotten its goals.
 ///
 /// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.

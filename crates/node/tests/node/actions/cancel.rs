@@ -118,6 +118,8 @@ fn a_request_to_cancel_gets_through_while_the_execution_waits() {
 #[test]
 fn a_goal_whose_execution_has_not_begun_can_be_canceled() {
     on_both_kinds(|world| {
+        // The server's first status is heard.
+        world.spin_all();
         let sent = world.client.send_goal(super::set_up::Goal { order: 5 });
         // The callback of the request runs, and the execution does not.
         world.executor.spin(rospin_engine::SpinOptions::spin_once()).unwrap();

@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod cancel;
+mod cuts;
 mod ends;
 mod goals;
 mod refused;

@@ -44,6 +44,8 @@ pub(super) struct Channel {
     early: BTreeMap<u64, Sample>,
     /// Samples of a channel of best effort that are on their way.
     flying: BTreeSet<u64>,
+    /// True if the reader's host has forgotten the writer, and the writer's host does not know that.
+    pub(super) is_forgotten: bool,
     /// True if a heartbeat is to come.
     is_repairing: bool,
     /// Time of the last arrival: packets overtake each other only if the link reorders them.
@@ -61,6 +63,7 @@ impl Channel {
             history: VecDeque::new(),
             early: BTreeMap::new(),
             flying: BTreeSet::new(),
+            is_forgotten: false,
             is_repairing: false,
             last_arrival: Instant::ZERO,
         }

@@ -221,6 +221,34 @@ impl State {
             self.channels.insert((local, other), Channel::new(epoch, is_reliable, depth));
             self.note_heard(local);
             self.send_kept((local, other), &qos, latched);
+        } else {
+            self.read_anew((other, local));
+        }
+    }
+
+    /// Sends the messages that a publisher keeps once more to a transient local subscription whose host has forgotten
+    /// the publisher meanwhile, and asks it for all.
+    fn read_anew(&mut self, key: Key) {
+        if !self.channels.get(&key).is_some_and(|channel| channel.is_forgotten) {
+            return;
+        }
+        let demanded = self.ends.get(&key.1).map(|reader| reader.qos);
+        let Some(writer) = self.ends.get(&key.0) else { return };
+        let qos = writer.qos;
+        match (demanded, &writer.part) {
+            (Some(demanded), Part::Publisher { kept, .. }) if demanded.durability == Durability::TransientLocal => {
+                let kept = kept.iter().cloned().collect();
+                let is_reliable = (qos.reliability, demanded.reliability) == RELIABLE;
+                let epoch = self.next_id();
+                self.end_channel(key);
+                self.channels.insert(key, Channel::new(epoch, is_reliable, qos.depth().unwrap_or(KEEP_ALL)));
+                self.send_kept(key, &qos, kept);
+            }
+            _ => {
+                if let Some(channel) = self.channels.get_mut(&key) {
+                    channel.is_forgotten = false;
+                }
+            }
         }
     }
 
@@ -262,6 +290,8 @@ impl State {
         self.end_channel((local, other));
         if is_other_gone {
             self.end_channel((other, local));
+        } else if let Some(channel) = self.channels.get_mut(&(other, local)) {
+            channel.is_forgotten = true;
         }
     }
 

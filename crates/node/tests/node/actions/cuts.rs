@@ -1,0 +1,122 @@
+//! Goals whose server is cut off, or dies, on a simulated network.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rospin::testing::{Harness, SimulatedNetwork};
+use rospin_node::{
+    ActionClient, ActionServer, CancelResponse, ClientGoalHandle, FeedbackStream, GoalHandle, GoalResponse, GoalState,
+    Ros,
+};
+
+use super::set_up::{Fibonacci, Goal, seq};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Executions = Arc<Mutex<Vec<GoalHandle<Fibonacci>>>>;
+
+/// A server on a robot, whose executions the test goes on with, and a client on a station.
+struct World {
+    network: SimulatedNetwork,
+    test: Harness,
+    client: ActionClient<Fibonacci>,
+    executions: Executions,
+    server: Option<(Ros, ActionServer)>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let network = SimulatedNetwork::new(seed);
+        let test = Harness::on_network(&network, "station");
+        let client = test.node().create_action_client("drive").unwrap();
+        let mut world = Self { network, test, client, executions: Executions::default(), server: None };
+        world.start();
+        let ready = world.client.wait_for_server();
+        world.test.wait(ready, SECOND).unwrap();
+        world
+    }
+
+    fn start(&mut self) {
+        let ros = self.test.host("robot");
+        let executions = Arc::clone(&self.executions);
+        let begin = move |goal: GoalHandle<Fibonacci>| {
+            executions.lock().unwrap().push(goal);
+            async {}
+        };
+        let accept = |_, _: &Goal| GoalResponse::AcceptAndExecute;
+        let server = ros.create_node("robot").unwrap().create_action_server("drive", accept, |_, _| CancelResponse::Accept, begin);
+        self.server = Some((ros, server.unwrap()));
+    }
+
+    fn kill(&mut self) {
+        self.test.kill("robot");
+        self.executions.lock().unwrap().clear();
+        self.server = None;
+    }
+
+    /// Sends a goal, and waits until its execution has begun and its client knows that.
+    fn send(&mut self) -> (ClientGoalHandle<Fibonacci>, FeedbackStream<Fibonacci>) {
+        let sent = self.client.send_goal(Goal { order: 1 });
+        let goal = self.test.wait(sent, SECOND).unwrap().unwrap();
+        self.test.run_until(|| goal.state() == GoalState::Executing, SECOND).unwrap();
+        let stream = goal.take_feedback().unwrap();
+        (goal, stream)
+    }
+}
+
+/// The lease ends, and the path is healed at once: the server is back before the second is over.
+#[test]
+fn feedback_goes_on_if_the_server_is_back_within_a_second() {
+    let mut quick = 0;
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        let (goal, mut stream) = world.send();
+        world.network.cut("robot", "station");
+        world.test.run_until(|| !world.client.server_is_ready(), 11 * SECOND).unwrap();
+        let gone = world.test.elapsed();
+        world.network.heal("robot", "station");
+        world.test.run_until(|| world.client.server_is_ready(), 2 * SECOND).unwrap();
+        world.test.run_for(SECOND / 100).unwrap();
+        if world.test.elapsed() - gone > SECOND {
+            continue;
+        }
+        quick += 1;
+        world.test.run_for(2 * SECOND).unwrap();
+        world.executions.lock().unwrap()[0].publish_feedback(seq([1, 2])).unwrap();
+        let next = world.test.wait(stream.next(), SECOND).unwrap();
+        assert_eq!(next, Some(seq([1, 2])), "seed {seed}");
+        world.executions.lock().unwrap().remove(0).succeed(seq([3]));
+        let result = goal.result();
+        assert_eq!(world.test.wait(result, SECOND).unwrap().unwrap().result, seq([3]));
+        assert_eq!(world.test.wait(stream.next(), SECOND).unwrap(), None);
+    }
+    assert!(quick > 5, "{quick} were back within a second");
+}
+
+/// A server that is away for longer does not come back for the stream, but for the result.
+#[test]
+fn feedback_ends_if_the_server_is_away_for_longer_and_the_result_can_be_had_later() {
+    let mut world = World::new(1);
+    let (goal, mut stream) = world.send();
+    world.network.cut("robot", "station");
+    world.test.run_for(12 * SECOND).unwrap();
+    assert_eq!(world.test.wait(stream.next(), SECOND).unwrap(), None);
+    world.network.heal("robot", "station");
+    world.executions.lock().unwrap().remove(0).succeed(seq([3]));
+    world.test.run_for(2 * SECOND).unwrap();
+    assert_eq!(goal.state(), GoalState::Succeeded);
+    let result = goal.result();
+    assert_eq!(world.test.wait(result, SECOND).unwrap().unwrap().result, seq([3]));
+}
+
+/// The dead server counts as one until its lease ends, so there never is a moment without a server.
+#[test]
+fn feedback_ends_if_the_server_dies_and_is_started_again_within_the_lease() {
+    let mut world = World::new(1);
+    let (_goal, mut stream) = world.send();
+    world.kill();
+    world.test.run_for(SECOND).unwrap();
+    world.start();
+    let next = world.test.wait(stream.next(), 15 * SECOND);
+    assert_eq!(next.unwrap(), None);
+}
