@@ -152,7 +152,10 @@ impl<A: Action> ClientGoalHandle<A> {
                     tracked.conclude();
                     Ok(GoalOutcome { state, result })
                 }
-                _ if status == GoalStatus::STATUS_UNKNOWN => Err(ResultError::Unknown { action, goal }),
+                _ if status == GoalStatus::STATUS_UNKNOWN => {
+                    tracked.end();
+                    Err(ResultError::Unknown { action, goal })
+                }
                 _ => Err(ResultError::NotTerminal { action, goal, status }),
             }
         }

@@ -151,7 +151,7 @@ impl<F> Tracked<F> {
     }
 
     /// Ends the feedback.
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut progress = self.lock();
         progress.has_ended = true;
         let waker = progress.waker.take();
@@ -357,9 +357,9 @@ impl<A: Action> Drop for Router<A> {
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
 ///
 /// Feedback that arrives after the report of the goal's end is dropped. If the client's executor takes the report later
-/// than the server's [result timeout](super::ActionServerOptions::result_timeout) after the end, the client may never
-/// learn that the goal has ended. So await the [result](super::ClientGoalHandle::result) beside the feedback where
-/// possible.
+/// than the server's [result timeout](super::ActionServerOptions::result_timeout) after the end, the client learns that
+/// the goal has ended only if it asks for the [result](super::ClientGoalHandle::result). So await that beside the
+/// feedback where possible.
 ///
 /// ```
 /// use rospin::action::{Action, FeedbackStream};

@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::FutureExt;
 use rospin::testing::{Harness, SimulatedNetwork};
+use rospin_engine::{ExecutorOptions, SpinOptions};
 use rospin_node::{
-    ActionClient, ActionServer, CancelResponse, ClientGoalHandle, FeedbackStream, GoalHandle, GoalResponse, GoalState,
-    Ros,
+    ActionClient, ActionServer, ActionServerOptions, CancelResponse, ClientGoalHandle, FeedbackStream, GoalHandle,
+    GoalResponse, GoalState, ResultError, Ros,
 };
 
 use super::set_up::{Fibonacci, Goal, seq};
@@ -119,4 +121,26 @@ fn feedback_ends_if_the_server_dies_and_is_started_again_within_the_lease() {
     world.start();
     let next = world.test.wait(stream.next(), 15 * SECOND);
     assert_eq!(next.unwrap(), None);
+}
+
+/// The client's executor stands still while the goal ends, and until the server has forgotten it.
+#[test]
+fn feedback_ends_if_the_server_says_that_it_does_not_know_the_goal() {
+    let mut test = Harness::new();
+    let node = test.node().clone();
+    let slow = test.ros().context().create_executor(ExecutorOptions::new("slow"));
+    let succeed = |goal: GoalHandle<Fibonacci>| async move { goal.succeed(seq([1])) };
+    let options = ActionServerOptions::new("drive").result_timeout(SECOND);
+    let accept = |_, _: &Goal| GoalResponse::AcceptAndExecute;
+    let _server = node.create_action_server(options, accept, |_, _| CancelResponse::Accept, succeed).unwrap();
+    let group = node.create_group_on(&slow.handle(), "client", ());
+    let client = group.create_action_client::<Fibonacci>("drive").unwrap();
+    let goal = test.wait(client.send_goal(Goal { order: 1 }), SECOND).unwrap().unwrap();
+    test.run_for(2 * SECOND).unwrap();
+    slow.spin(SpinOptions::spin_all()).unwrap();
+    let mut stream = goal.take_feedback().unwrap();
+    assert!(stream.next().now_or_never().is_none(), "no report had the goal");
+    let result = test.wait(goal.result(), SECOND).unwrap();
+    assert!(matches!(result, Err(ResultError::Unknown { .. })), "{result:?}");
+    assert_eq!(stream.next().now_or_never(), Some(None));
 }

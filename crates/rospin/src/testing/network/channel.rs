@@ -101,11 +101,15 @@ impl Channel {
 }
 
 impl State {
-    /// Sends a sample on a channel. Does nothing if there is none.
+    /// Sends a sample on a channel. If there is none, because the writer's host does not know the reader any more, the
+    /// sample is lost.
     pub(super) fn send(&mut self, key: Key, sample: Sample) {
-        let Some(channel) = self.channels.get_mut(&key) else { return };
-        channel.sent += 1;
         self.counts.sent += 1;
+        let Some(channel) = self.channels.get_mut(&key) else {
+            self.counts.unmatched += 1;
+            return;
+        };
+        channel.sent += 1;
         let number = channel.sent;
         if channel.is_reliable {
             channel.history.push_back((number, sample.clone()));

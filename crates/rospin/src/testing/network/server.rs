@@ -54,10 +54,8 @@ struct Reply {
 impl ReplyEnd for Reply {
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
         let Self { network, server, client, number } = *self;
-        network.with(|state| {
-            // Nothing happens if the client has gone.
-            state.send((server, client), Sample::Response { payload: payload.into(), number });
-        });
+        // It is lost if the server's host has forgotten the client.
+        network.with(|state| state.send((server, client), Sample::Response { payload: payload.into(), number }));
         Ok(())
     }
 

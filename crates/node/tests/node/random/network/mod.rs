@@ -13,6 +13,7 @@
 //! `SIMULATED_DAYS=10000 cargo test -p rospin-node --test node fleets` runs so many robot-days, and `SIMULATED_SEED=4711`
 //! one program again. It says how many robot-days a second took with `-- --nocapture`.
 
+mod extras;
 mod robot;
 mod settle;
 mod station;
@@ -113,6 +114,8 @@ struct Fleet {
     robots: Vec<Option<Robot>>,
     station: Option<Station>,
     truth: Truth,
+    /// Samples that the network could not deliver to anybody, until the last time that all was quiet.
+    unmatched: u64,
     /// The last number that was given to a start, call, goal or speed.
     last: i64,
 }
@@ -131,7 +134,7 @@ impl Fleet {
         let robots = names.iter().map(|_| None).collect();
         truth.with(|truth| truth.boots = vec![0; ROBOTS]);
         let mut fleet =
-            Self { rng: Rng(seed), clock, context, network, names, robots, station: None, truth, last: 0 };
+            Self { rng: Rng(seed), clock, context, network, names, robots, station: None, truth, unmatched: 0, last: 0 };
         for robot in 0..ROBOTS {
             fleet.start(robot);
         }
@@ -173,15 +176,25 @@ impl Fleet {
         }
         match self.robots.get_mut(host) {
             Some(robot) => {
-                let ended = robot.take();
+                let Some(ended) = robot.take() else { return };
                 // Executions end with their process.
-                if let Some(robot) = &ended {
-                    let left = robot.executions.with(std::mem::take);
-                    drop(ended);
-                    drop(left);
+                let left = ended.executions.with(std::mem::take);
+                drop(ended);
+                drop(left);
+                if self.rng.percent(50) {
+                    let pause = self.any_pause().min(20 * SECOND);
+                    self.run(pause);
+                    self.start(host);
                 }
             }
-            None => self.station = None,
+            None => {
+                self.station = None;
+                if self.rng.percent(80) {
+                    let pause = self.any_pause().min(20 * SECOND);
+                    self.run(pause);
+                    self.start_station();
+                }
+            }
         }
     }
 
@@ -233,7 +246,7 @@ impl Fleet {
             0..=7 => MS * self.rng.below(20) as u32,
             8..=13 => MS * self.rng.below(2000) as u32,
             14..=16 => MS * self.rng.below(15_000) as u32,
-            _ => SECOND * self.rng.below(1200) as u32,
+            _ => SECOND * self.rng.below(2400) as u32,
         }
     }
 
@@ -243,11 +256,11 @@ impl Fleet {
         let name = self.names[robot].clone();
         self.truth.with(|truth| truth.saw("disturbance"));
         match self.rng.below(20) {
-            0..=3 => self.network.cut("station", &name),
-            4 => self.network.cut_one_way("station", &name),
-            5 => self.network.cut_one_way(&name, "station"),
-            6 => self.network.isolate(&name),
-            7..=11 => self.network.heal("station", &name),
+            0..=2 => self.network.cut("station", &name),
+            3 => self.network.cut_one_way("station", &name),
+            4 => self.network.cut_one_way(&name, "station"),
+            5 => self.network.isolate(&name),
+            6..=11 => self.network.heal("station", &name),
             12 => self.network.heal_all(),
             13 => {
                 let delay = MS * self.rng.below(300) as u32;
@@ -257,7 +270,7 @@ impl Fleet {
                 self.network.set_link("station", &name, link);
             }
             14 => self.network.set_link("station", &name, LinkOptions::new()),
-            15 => self.end(robot),
+            15 if self.rng.percent(60) => self.end(robot),
             16 => (0..ROBOTS).for_each(|robot| self.start(robot)),
             17 if self.rng.percent(30) => self.end(ROBOTS),
             18 => {
@@ -290,9 +303,12 @@ impl Fleet {
                 _ => robot.execute(rng, truth, false),
             }
         } else if let Some(station) = station {
-            match rng.below(12) {
+            match rng.below(15) {
                 0..=2 => station.call(at, id, rng),
                 3..=4 => station.send(at, id as i32),
+                12 => station.relay(at, id),
+                13 => station.change_guests(at, rng),
+                14 => station.send(at, id as i32),
                 5..=7 => station.ask(rng),
                 8 => station.set_speed(at, id),
                 9..=10 => station.change(at, 1 + rng.below(4) as u8, truth),
@@ -307,7 +323,7 @@ impl Fleet {
         let mut settled = begin;
         loop {
             let now = self.truth.with(|truth| truth.now);
-            if now - settled > DAY / 12 || now - begin >= time {
+            if now - settled > DAY / 8 || now - begin >= time {
                 self.settle();
                 settled = self.truth.with(|truth| truth.now);
             }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::super::actions::set_up::{Fibonacci, Goal, Sequence};
 use super::super::{Rng, Shared};
-use super::Truth;
+use super::{Truth, extras};
 use crate::in_process::{Double, Number};
 
 /// A message with the start of its publisher's host, which no other start has, and a number that counts from 1.
@@ -110,6 +110,7 @@ pub(super) struct Robot {
     /// True while none of its callbacks runs, though the middleware does.
     pub(super) is_stalled: bool,
     pub(super) service: Service,
+    pub(super) relay: Service,
     _mission: Subscription,
     _check: ParametersCallback,
 }
@@ -142,18 +143,7 @@ impl Robot {
             Ok(())
         });
         let speed = node.declare_parameter("speed", -boot).unwrap();
-        let done = truth.clone();
-        let double = move |request: Number| {
-            done.with(|truth| {
-                let count = truth.effects.entry(request.data).or_default();
-                *count += 1;
-                let is_first = *count == 1;
-                truth.check(is_first, || format!("request {} was executed twice", request.data));
-            });
-            Number { data: 2 * request.data }
-        };
-        let options = ServiceOptions::new(format!("/{name}/double")).keep_last(100);
-        let service = node.create_service::<Double, _>(options, double).unwrap();
+        let service = double(&node, name, truth);
         let mission = Shared::<Option<Count>>::new();
         let (heard, judged) = (mission.clone(), truth.clone());
         let hear = move |count: Count| {
@@ -164,6 +154,7 @@ impl Robot {
         };
         let options = SubscriptionOptions::new("/mission").keep_last(1).transient_local();
         let _mission = node.create_subscription(options, hear).unwrap();
+        let relay = extras::relay(&node, name, truth);
         let executions = Shared::<Vec<GoalHandle<Fibonacci>>>::new();
         let server = serve(&node, name, boot, truth, &executions);
         let called = Shared::<Vec<(&'static str, State)>>::new();
@@ -185,6 +176,7 @@ impl Robot {
             mission,
             is_stalled: false,
             service,
+            relay,
             _mission,
             _check,
         }
@@ -226,13 +218,7 @@ impl Robot {
                 if is_canceling { GoalState::Canceled } else { GoalState::Aborted }
             }
         };
-        truth.with(|truth| {
-            let goal = truth.goals.get_mut(&id).unwrap();
-            let is_first = goal.end.is_none();
-            goal.end = Some((state, vec![number]));
-            goal.ended_at = truth.now;
-            truth.check(is_first, || format!("goal {id} ended twice"));
-        });
+        note_end(truth, id, state, &[number]);
     }
 
     /// Returns the state in which the callbacks that ran have left the arm, or what is wrong with their order.
@@ -255,7 +241,59 @@ impl Robot {
     }
 }
 
-/// Creates the action server, whose executions the program goes on with.
+/// Creates the service that doubles numbers.
+pub(super) fn double(node: &Node, name: &str, truth: &Truth) -> Service {
+    let done = truth.clone();
+    let double = move |request: Number| {
+        done.with(|truth| {
+            let count = truth.effects.entry(request.data).or_default();
+            *count += 1;
+            let is_first = *count == 1;
+            truth.check(is_first, || format!("request {} was executed twice", request.data));
+        });
+        Number { data: 2 * request.data }
+    };
+    let options = ServiceOptions::new(format!("/{name}/double")).keep_last(100);
+    node.create_service::<Double, _>(options, double).unwrap()
+}
+
+/// The orders by which this is the remainder after a division by three are executed by the robot itself.
+const ITS_OWN: i32 = 1;
+
+/// Executes a goal: some feedback, a second each, then the end.
+async fn drive(node: Node, goal: GoalHandle<Fibonacci>, truth: Truth) {
+    let id = goal.id();
+    for number in 0..goal.goal().order % 20 {
+        if goal.is_cancel_requested() {
+            let result = Sequence { sequence: vec![number] };
+            note_end(&truth, id, GoalState::Canceled, &[number]);
+            goal.canceled(result).unwrap();
+            return;
+        }
+        truth.with(|truth| truth.goals.get_mut(&id).unwrap().feedback.push(number));
+        goal.publish_feedback(Sequence { sequence: vec![number] }).unwrap();
+        match node.sleep(Duration::from_secs(1)) {
+            Ok(sleep) => _ = sleep.await,
+            Err(_) => return,
+        }
+    }
+    note_end(&truth, id, GoalState::Succeeded, &[]);
+    goal.succeed(Sequence::default());
+}
+
+/// Notes the end of a goal.
+fn note_end(truth: &Truth, id: GoalId, state: GoalState, result: &[i32]) {
+    truth.with(|truth| {
+        let now = truth.now;
+        let goal = truth.goals.get_mut(&id).unwrap();
+        let is_first = goal.end.is_none();
+        goal.end = Some((state, result.to_vec()));
+        goal.ended_at = now;
+        truth.check(is_first, || format!("goal {id} ended twice"));
+    });
+}
+
+/// Creates the action server, most of whose executions the program goes on with.
 fn serve(
     node: &Node,
     name: &str,
@@ -289,9 +327,21 @@ fn serve(
         });
         CancelResponse::Accept
     };
+    let (driver, driven) = (node.clone(), truth.clone());
     let on_begin = move |goal: GoalHandle<Fibonacci>| {
-        begun.with(|executions| executions.push(goal));
-        async {}
+        let (driver, driven) = (driver.clone(), driven.clone());
+        let is_its_own = goal.goal().order % 3 == ITS_OWN;
+        let goal = if is_its_own {
+            Some(goal)
+        } else {
+            begun.with(|executions| executions.push(goal));
+            None
+        };
+        async move {
+            if let Some(goal) = goal {
+                drive(driver, goal, driven).await;
+            }
+        }
     };
     let options = ActionServerOptions::new(format!("/{name}/drive")).max_executing(64).result_timeout(KEPT);
     node.create_action_server(options, on_goal, on_cancel, on_begin).unwrap()

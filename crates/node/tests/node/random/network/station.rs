@@ -9,13 +9,14 @@ use rospin_node::interfaces::rcl_interfaces::ParameterEvent;
 use rospin_node::{
     ActionClient, CallError, CancelError, Client, ClientGoalHandle, FeedbackStream, GoalOutcome, GoalState, Node,
     NodeOptions, ParameterClient, ParameterClientError, PublisherOptions, ResultError, Ros, SendGoalError,
-    Subscription, SubscriptionOptions,
+    Service, Subscription, SubscriptionOptions,
 };
 
 use super::super::super::actions::set_up::{Fibonacci, Goal, Sequence};
 use super::super::{Awaited, Rng, Shared, is_among, poll_once};
 use super::Truth;
-use super::robot::{Count, Ear, REJECTED, STUBBORN, Talker};
+use super::extras::{Guest, Matches, Relayed, Watch, change_guests, poll_relayed};
+use super::robot::{Count, Ear, REJECTED, STUBBORN, Talker, double};
 use crate::in_process::{Double, Number};
 
 /// What the station has of one robot.
@@ -23,7 +24,9 @@ pub(super) struct Line {
     robot: String,
     /// Reliable, of best effort, and latched: what was heard, and the subscription.
     pub(super) ears: [(Shared<Ear>, Subscription); 3],
+    pub(super) matches: Matches,
     double: Client<Double>,
+    relay: Client<Double>,
     pub(super) drive: ActionClient<Fibonacci>,
     pub(super) parameters: ParameterClient,
     change: Client<msgs::ChangeState>,
@@ -58,6 +61,10 @@ pub(super) struct Station {
     /// The last speed of each robot that was told as an event.
     pub(super) speeds: Shared<BTreeMap<String, i64>>,
     pub(super) is_stalled: bool,
+    pub(super) relayed: Vec<Relayed>,
+    pub(super) guests: Vec<Guest>,
+    pub(super) watch: Watch,
+    _service: Service,
     _events: Subscription,
 }
 
@@ -72,6 +79,8 @@ impl Station {
         let ros = network.join(context, "station");
         let options = NodeOptions::new("station").start_type_description_service(false);
         let node = ros.create_node(options.start_parameter_services(false)).unwrap();
+        let watch = Watch::new(&node);
+        let _service = double(&node, "station", truth);
         let options = PublisherOptions::new("/mission").keep_last(1).transient_local();
         let mut mission = Talker::new(&node, options, boot);
         mission.publish();
@@ -108,6 +117,10 @@ impl Station {
             changing: Vec::new(),
             speeds,
             is_stalled: false,
+            relayed: Vec::new(),
+            guests: Vec::new(),
+            watch,
+            _service,
             _events,
         }
     }
@@ -118,6 +131,19 @@ impl Station {
         if rng.percent(85) && self.calls.len() < 50 {
             self.calls.push((id, Awaited::new(call)));
         }
+    }
+
+    /// Calls the service of a robot that asks the station in turn.
+    pub(super) fn relay(&mut self, robot: usize, id: i64) {
+        if self.relayed.len() < 50 {
+            self.relayed.push((id, Awaited::new(self.lines[robot].relay.call(Number { data: id }))));
+        }
+    }
+
+    /// Has a latched subscription and a client come, or go.
+    pub(super) fn change_guests(&mut self, robot: usize, rng: &mut Rng) {
+        let Self { node, lines, guests, .. } = self;
+        change_guests(guests, rng, || Guest::new(node, robot, &lines[robot].robot));
     }
 
     pub(super) fn send(&mut self, robot: usize, order: i32) {
@@ -157,10 +183,19 @@ impl Station {
         Awaited::new(self.lines[robot].state.call(msgs::GetStateRequest::default()))
     }
 
+    /// Gives up what has no answer. Returns how much that is.
+    pub(super) fn give_up(&mut self) -> u64 {
+        let cancels = self.sent.iter_mut().filter_map(|sent| sent.cancel.take()).count();
+        let calls = self.calls.drain(..).count() + self.relayed.drain(..).count();
+        let requests = self.sets.drain(..).count() + self.changing.drain(..).count();
+        (cancels + calls + requests + self.asked.drain(..).count()) as u64
+    }
+
     /// Polls everything that the station waits for, and judges it.
     pub(super) fn poll(&mut self, truth: &Truth) {
         self.poll_calls(truth);
         self.poll_asked(truth);
+        poll_relayed(&mut self.relayed, truth);
         for at in 0..self.sent.len() {
             self.sent[at].poll(truth);
         }
@@ -337,11 +372,14 @@ impl Line {
             listen("scan", |options| options.keep_last(1000).best_effort(), false),
             listen("map", |options| options.keep_last(1).transient_local(), true),
         ];
+        let matches = Matches::of(node, &ears[0].1, truth);
         let arm = |service: &str| format!("/{robot}/arm/{service}");
         Self {
             robot: robot.to_owned(),
             ears,
+            matches,
             double: node.create_client(format!("/{robot}/double").as_str()).unwrap(),
+            relay: node.create_client(format!("/{robot}/relay").as_str()).unwrap(),
             drive: node.create_action_client(format!("/{robot}/drive").as_str()).unwrap(),
             parameters: node.create_parameter_client(&format!("/{robot}")).unwrap(),
             change: node.create_client(arm("change_state").as_str()).unwrap(),
