@@ -37,7 +37,8 @@ impl Fixture for Simulated {
     const APART: bool = true;
 
     fn deviation(case: &str) -> Option<&'static str> {
-        let is_manual = matches!(case, "a_silent_publisher_is_not_alive" | "a_publisher_that_asserts_to_be_alive_is_alive");
+        let is_manual =
+            matches!(case, "a_silent_publisher_is_not_alive" | "a_publisher_that_asserts_to_be_alive_is_alive");
         is_manual.then_some("manual liveliness is not simulated")
     }
 

@@ -46,7 +46,12 @@ impl World {
             async {}
         };
         let accept = |_, _: &Goal| GoalResponse::AcceptAndExecute;
-        let server = ros.create_node("robot").unwrap().create_action_server("drive", accept, |_, _| CancelResponse::Accept, begin);
+        let server = ros.create_node("robot").unwrap().create_action_server(
+            "drive",
+            accept,
+            |_, _| CancelResponse::Accept,
+            begin,
+        );
         self.server = Some((ros, server.unwrap()));
     }
 

@@ -40,12 +40,8 @@ impl Middleware for HostMiddleware {
     }
 
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {
-        let maker = Maker {
-            network: self.network.clone(),
-            host: self.host,
-            node: name.to_string(),
-            clock: self.clock.clone(),
-        };
+        let maker =
+            Maker { network: self.network.clone(), host: self.host, node: name.to_string(), clock: self.clock.clone() };
         let part = Part::Node;
         let end = maker.add(None, (&name.to_string(), String::new(), None), &Qos::default(), part)?;
         Ok(Box::new(HostNode { maker, _end: end }))

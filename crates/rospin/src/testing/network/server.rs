@@ -4,10 +4,10 @@ use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
 use rospin_node::{Refused, ReplyEnd, RequestInbox};
 
+use super::SimulatedNetwork;
 use super::channel::Sample;
 use super::ends::OwnedEnd;
 use super::state::EndId;
-use super::SimulatedNetwork;
 
 /// A request in the queue of a server.
 pub(super) struct Asked {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rospin_node::{
-    CallError, CallbackGroup, Client, EventCallback, GraphCallback, GraphChange, MatchedStatus, Node, Service, ServiceOptions,
-    Subscription, SubscriptionOptions,
+    CallError, CallbackGroup, Client, EventCallback, GraphCallback, GraphChange, MatchedStatus, Node, Service,
+    ServiceOptions, Subscription, SubscriptionOptions,
 };
 
 use super::super::{Awaited, Rng, Shared};

@@ -92,7 +92,8 @@ impl Facts {
     fn place_of_speed(&self, speed: i64, after: Option<(i64, usize)>) -> Option<(i64, usize)> {
         let mut places = self.speeds.iter().filter_map(|(boot, speeds)| {
             // The speed that a robot begins with is no change.
-            let place = if speed == -boot { Some(0) } else { speeds.iter().position(|other| *other == speed).map(|at| at + 1) };
+            let place =
+                if speed == -boot { Some(0) } else { speeds.iter().position(|other| *other == speed).map(|at| at + 1) };
             place.map(|place| (*boot, place))
         });
         places.find(|place| after.is_none_or(|after| after < *place))
@@ -127,14 +128,25 @@ impl Fleet {
         let truth = Truth::new();
         let incidents = truth.clone();
         let options = ContextOptions::new().manual_clock(clock.clone());
-        let tell = move |incident: &rospin_engine::Incident| incidents.with(|truth| truth.wrong.push(incident.to_string()));
+        let tell =
+            move |incident: &rospin_engine::Incident| incidents.with(|truth| truth.wrong.push(incident.to_string()));
         let context = Context::new(options.on_incident(tell));
         let network = SimulatedNetwork::new(seed);
         let names: Vec<String> = (0..ROBOTS).map(|robot| format!("robot_{robot}")).collect();
         let robots = names.iter().map(|_| None).collect();
         truth.with(|truth| truth.boots = vec![0; ROBOTS]);
-        let mut fleet =
-            Self { rng: Rng(seed), clock, context, network, names, robots, station: None, truth, unmatched: 0, last: 0 };
+        let mut fleet = Self {
+            rng: Rng(seed),
+            clock,
+            context,
+            network,
+            names,
+            robots,
+            station: None,
+            truth,
+            unmatched: 0,
+            last: 0,
+        };
         for robot in 0..ROBOTS {
             fleet.start(robot);
         }

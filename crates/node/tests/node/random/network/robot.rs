@@ -8,8 +8,8 @@ use rospin_engine::Context;
 use rospin_node::lifecycle::{Fault, State};
 use rospin_node::{
     ActionServer, ActionServerOptions, CancelResponse, GoalHandle, GoalId, GoalResponse, GoalState, Lifecycle,
-    LifecycleHandle, LifecycleNode, Message, Node, NodeOptions, Parameter, ParametersCallback,
-    Publisher, PublisherOptions, Ros, Service, ServiceOptions, Subscription, SubscriptionOptions,
+    LifecycleHandle, LifecycleNode, Message, Node, NodeOptions, Parameter, ParametersCallback, Publisher,
+    PublisherOptions, Ros, Service, ServiceOptions, Subscription, SubscriptionOptions,
 };
 use serde::{Deserialize, Serialize};
 
@@ -308,7 +308,8 @@ fn serve(
                 return GoalResponse::Reject;
             }
             let ended_at = Duration::MAX;
-            let served = Served { boot, order: goal.order, feedback: Vec::new(), is_canceling: false, end: None, ended_at };
+            let served =
+                Served { boot, order: goal.order, feedback: Vec::new(), is_canceling: false, end: None, ended_at };
             let former = truth.goals.insert(id, served);
             truth.check(former.is_none(), || format!("goal {id} was accepted twice"));
             let is_new = truth.orders.insert(goal.order);
@@ -382,4 +383,3 @@ impl Ear {
         self.boots.values().map(|heard| (heard.last - heard.first + 1) as u64 - heard.count).sum()
     }
 }
-

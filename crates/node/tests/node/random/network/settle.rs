@@ -115,10 +115,10 @@ impl Fleet {
                 let id = sent.handle.id();
                 let served = &truth.goals[&id];
                 let is_there = served.boot == truth.boots[sent.robot()];
-                    assert!(sent.result.is_none(), "the question for the result of goal {id} is answered");
+                assert!(sent.result.is_none(), "the question for the result of goal {id} is answered");
                 let state = sent.handle.state();
                 let is_over = sent.stream.is_none();
-            assert!(is_over, "feedback of goal {id} has no end: {state:?}, its server is there: {is_there}");
+                assert!(is_over, "feedback of goal {id} has no end: {state:?}, its server is there: {is_there}");
                 if is_there && !truth.is_old(served) {
                     assert!(sent.has_ended, "the result of goal {id} is there");
                     let end = served.end.as_ref().map(|(state, _)| *state);

@@ -8,8 +8,8 @@ use rospin_node::interfaces::lifecycle_msgs as msgs;
 use rospin_node::interfaces::rcl_interfaces::ParameterEvent;
 use rospin_node::{
     ActionClient, CallError, CancelError, Client, ClientGoalHandle, FeedbackStream, GoalOutcome, GoalState, Node,
-    NodeOptions, ParameterClient, ParameterClientError, PublisherOptions, ResultError, Ros, SendGoalError,
-    Service, Subscription, SubscriptionOptions,
+    NodeOptions, ParameterClient, ParameterClientError, PublisherOptions, ResultError, Ros, SendGoalError, Service,
+    Subscription, SubscriptionOptions,
 };
 
 use super::super::super::actions::set_up::{Fibonacci, Goal, Sequence};
@@ -248,7 +248,8 @@ impl Station {
                 None => self.asked.push((robot, order, asked)),
                 Some(Ok(handle)) => {
                     truth.with(|truth| truth.saw("goal accepted"));
-                    let is_right = truth.with(|truth| truth.goals.get(&handle.id()).is_some_and(|goal| goal.order == order));
+                    let is_right =
+                        truth.with(|truth| truth.goals.get(&handle.id()).is_some_and(|goal| goal.order == order));
                     assert!(is_right, "goal {order} was not accepted by a server");
                     let stream = handle.take_feedback();
                     self.sent.push(Sent {
@@ -262,7 +263,9 @@ impl Station {
                         has_ended: false,
                     });
                 }
-                Some(Err(SendGoalError::Rejected { .. })) => assert_eq!(order % REJECTED, 0, "goal {order} was rejected"),
+                Some(Err(SendGoalError::Rejected { .. })) => {
+                    assert_eq!(order % REJECTED, 0, "goal {order} was rejected")
+                }
                 Some(Err(SendGoalError::Call(CallError::Unavailable { .. }))) => {
                     assert!(!truth.with(|truth| truth.orders.contains(&order)), "goal {order} was sent");
                 }
@@ -325,7 +328,10 @@ impl Sent {
                         let is_right = served.boot != truth.boots[self.robot] || truth.is_old(served);
                         assert!(is_right, "the server of goal {} has forgotten it", served.order);
                     }
-                    Err(ResultError::ServerGone { .. } | ResultError::Call(CallError::Unavailable { .. } | CallError::Unanswered { .. })) => {}
+                    Err(
+                        ResultError::ServerGone { .. }
+                        | ResultError::Call(CallError::Unavailable { .. } | CallError::Unanswered { .. }),
+                    ) => {}
                     Err(error) => panic!("goal {}: {error}", served.order),
                 }
                 self.result = None;
