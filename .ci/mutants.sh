@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # Injects mistakes into a copy of the sources, each behind a name, and looks which are found. Needs Python 3.11.
 #
-#   .ci/mutants.sh                        both lists
+#   .ci/mutants.sh                        all lists
 #   .ci/mutants.sh programs               the mistakes of crates/engine/tests/explore/mutants.toml, by the random programs of
 #                                         crates/engine/tests/explore.rs. Prints by which rule, and after how many programs
 #   .ci/mutants.sh programs no-last-look  one of them
 #   .ci/mutants.sh tests                  the mistakes of .ci/mutants/foreign.toml, by the tests of the crate and of those that
 #                                         depend on it. Prints by which test. Takes an hour
 #   .ci/mutants.sh tests NAME ...         some of them
+#   .ci/mutants.sh days                   the mistakes of .ci/mutants/network.toml, by days of a fleet on a simulated network. Prints by
+#                                         which seed
+#   .ci/mutants.sh days NAME ...          some of them
 #   MUTANT_PROGRAMS=20000 .ci/mutants.sh  with more programs per mistake
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -73,15 +76,33 @@ by_tests() {
     python3 .ci/mutants/tests.py "$copy" .ci/mutants/foreign.toml "$@" | tee "$target/tests.txt"
 }
 
+# Looks for mistakes by days of a fleet, for all of them or for some.
+by_days() {
+    copy_sources
+    python3 .ci/mutants/inject.py "$copy" .ci/mutants/network.toml
+    local names said
+    names=$(sed -n 's/^name = "\(.*\)"$/\1/p' .ci/mutants/network.toml)
+    if [ $# -gt 0 ]; then names=$(printf '%s\n' "$@"); fi
+    (cd "$copy" && cargo test -q -p rospin-node --test node --no-run)
+    while read -r name; do
+        said=$(cd "$copy" && ROSPIN_MUTANT=$name cargo test -q -p rospin-node --test node fleets 2>&1 || true)
+        said=$(grep -o 'SIMULATED_SEED=[0-9]*' <<<"$said" || echo "NOT FOUND")
+        printf '%-44s %s\n' "$name" "$said"
+    done <<<"$names" | tee "$target/days.txt"
+    echo "$(grep -vc 'NOT FOUND' "$target/days.txt") of $(wc -l <"$target/days.txt") found"
+}
+
 case "${1:-}" in
 "")
     by_programs
     by_tests
+    by_days
     ;;
 programs) by_programs "${@:2}" ;;
 tests) by_tests "${@:2}" ;;
+days) by_days "${@:2}" ;;
 *)
-    echo "either \`programs\` or \`tests\`, not \`$1\`" >&2
+    echo "\`programs\`, \`tests\` or \`days\`, not \`$1\`" >&2
     exit 2
     ;;
 esac

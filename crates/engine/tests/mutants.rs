@@ -10,10 +10,11 @@ fn text(mutant: &toml::Value) -> String {
 #[test]
 fn every_mistake_has_its_place() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
-    let lists = ["engine/tests/explore/mutants.toml", "../.ci/mutants/foreign.toml", "../.ci/mutants/network.toml"].map(|list| {
-        let list = std::fs::read_to_string(crates.join(list)).expect("the list is there");
-        list.parse::<toml::Table>().expect("the list is TOML")
-    });
+    let lists = ["engine/tests/explore/mutants.toml", "../.ci/mutants/foreign.toml", "../.ci/mutants/network.toml"]
+        .map(|list| {
+            let list = std::fs::read_to_string(crates.join(list)).expect("the list is there");
+            list.parse::<toml::Table>().expect("the list is TOML")
+        });
     for mutant in lists.iter().flat_map(|list| list["mutant"].as_array().expect("a list")) {
         let name = mutant["name"].as_str().expect("a name");
         let file = mutant["file"].as_str().expect("a file");
