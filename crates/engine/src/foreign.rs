@@ -245,6 +245,7 @@ mod tests {
 
     /// With the rights for it, the thread is raised; without them, the report names it. The test accepts both.
     #[test]
+    #[cfg(all(target_os = "linux", not(rospin_portable)))]
     fn a_thread_is_raised_above_a_real_time_executor_or_told_of() {
         let known = ForeignList::default();
         known.add(TESTED);

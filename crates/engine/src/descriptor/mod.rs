@@ -6,6 +6,10 @@
 //! each callback, and what a callback leaves is found again. Between the notification and the callback somebody else
 //! may have read, so each take asks the kernel what is ready now.
 
+#[cfg(any(test, not(target_os = "linux"), rospin_portable))]
+mod portable_ready;
+#[cfg(all(target_os = "linux", not(rospin_portable)))]
+mod ready;
 mod watcher;
 
 use std::cell::Cell;
@@ -19,6 +23,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::context::Context;
 use crate::source::{Notifier, Pending, Source, TakeError};
+#[cfg(any(not(target_os = "linux"), rospin_portable))]
+use portable_ready as ready;
 use watcher::{Watcher, WatcherSlot};
 
 /// Set of conditions of a file descriptor, such as readable: those that hold, or those to watch for.

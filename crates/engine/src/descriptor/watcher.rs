@@ -1,13 +1,13 @@
-//! The thread that watches the descriptors of a context by epoll. It ends with the last descriptor.
+//! The thread that watches the descriptors of a context and notifies. It ends with the last descriptor.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, PollFlags, eventfd};
+use rustix::event::PollFlags;
 
+use super::ready::Ready;
 use crate::context::Context;
 use crate::foreign::{ForeignList, ForeignThread, ForeignThreads};
 use crate::os::Process;
@@ -20,12 +20,6 @@ const THREAD: &str = "rospin-poll";
 /// The threads that messages pass.
 const THREADS: ForeignThreads =
     ForeignThreads { middleware: "file descriptors", kinds: &[ForeignThread::carries(THREAD)] };
-
-/// The number of the descriptor that ends the thread.
-const END: u64 = u64::MAX;
-
-/// The number of descriptors that one look at the kernel may find ready.
-const EVENTS_MAX: usize = 64;
 
 /// The place of a context's watcher.
 #[derive(Default)]
@@ -42,9 +36,7 @@ pub(super) struct Watcher {
 
 /// The part of a watcher that its thread has.
 struct Watched {
-    epoll: OwnedFd,
-    /// Written to end the thread.
-    end: OwnedFd,
+    ready: Ready,
     notifiers: Mutex<Notifiers>,
 }
 
@@ -64,10 +56,7 @@ impl WatcherSlot {
         if let Some(watcher) = former {
             return Ok(watcher);
         }
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &end, EventData::new_u64(END), EventFlags::IN)?;
-        let watched = Arc::new(Watched { epoll, end, notifiers: Mutex::default() });
+        let watched = Arc::new(Watched { ready: Ready::new()?, notifiers: Mutex::default() });
         let threads = context.foreign_threads();
         threads.add(THREADS);
         let of_thread = Arc::clone(&watched);
@@ -93,26 +82,22 @@ impl Watcher {
             notifiers.by_number.insert(number, notifier);
             number
         };
-        let added = epoll::add(&self.watched.epoll, fd, EventData::new_u64(number), EventFlags::ONESHOT);
-        if let Err(error) = added {
+        if let Err(error) = self.watched.ready.add(number, fd) {
             self.watched.notifiers.lock().by_number.remove(&number);
-            return Err(error.into());
+            return Err(error);
         }
         Ok(number)
     }
 
     /// Notifies once as soon as one of the events is there.
     pub(super) fn watch(&self, number: u64, fd: &OwnedFd, events: PollFlags) -> io::Result<()> {
-        // Both have the kernel's numbers.
-        let events = EventFlags::from_bits_truncate(u32::from(events.bits())) | EventFlags::ONESHOT;
-        epoll::modify(&self.watched.epoll, fd, EventData::new_u64(number), events)?;
-        Ok(())
+        self.watched.ready.watch(number, fd, events)
     }
 
     pub(super) fn remove(&self, number: u64, fd: &OwnedFd) {
         // A forked process shares the kernel's list with its parent, which still needs it.
         if !self.process.is_another() {
-            let _ = epoll::delete(&self.watched.epoll, fd);
+            self.watched.ready.remove(number, fd);
             self.watched.notifiers.lock().by_number.remove(&number);
         }
     }
@@ -121,32 +106,27 @@ impl Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         if !self.process.is_another() {
-            // It can only fail if it was written before.
-            let _ = rustix::io::write(&self.watched.end, &1_u64.to_ne_bytes());
+            self.watched.ready.end();
         }
     }
 }
 
 impl Watched {
     fn run(&self) {
-        let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
+        let mut numbers = Vec::with_capacity(64);
         loop {
-            events.clear();
-            let waited = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None);
-            match waited {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            numbers.clear();
+            match self.ready.wait(&mut numbers) {
+                Ok(true) => {}
+                Ok(false) => return,
                 Err(error) => {
                     log::error!(target: "rospin", "file descriptors are not watched any more: {error}");
                     return;
                 }
             }
-            for event in &events {
-                let number = event.data.u64();
-                if number == END {
-                    return;
-                }
+            for number in &numbers {
                 // Dropped by this thread only if the entity was removed meanwhile. Its drop runs no user code.
-                let notifier = self.notifiers.lock().by_number.get(&number).cloned();
+                let notifier = self.notifiers.lock().by_number.get(number).cloned();
                 if let Some(notifier) = notifier {
                     notifier.notify();
                 }

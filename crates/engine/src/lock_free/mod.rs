@@ -21,6 +21,8 @@ pub(crate) mod mute;
 pub(crate) mod news;
 pub(crate) mod owning;
 pub(crate) mod parker;
+#[cfg(all(any(test, not(target_os = "linux"), rospin_portable), not(rospin_loom), not(rospin_shuttle)))]
+mod portable_futex;
 pub(crate) mod prefetch;
 pub(crate) mod presence;
 pub(crate) mod ring;

@@ -22,7 +22,16 @@ mod native {
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
+    #[cfg(all(target_os = "linux", not(rospin_portable)))]
+    pub(crate) use super::linux_futex::Futex;
+    #[cfg(any(not(target_os = "linux"), rospin_portable))]
+    pub(crate) use crate::lock_free::portable_futex::Futex;
+}
+
+#[cfg(all(target_os = "linux", not(any(all(rospin_loom, test), rospin_shuttle, rospin_portable))))]
+mod linux_futex {
     use std::num::NonZeroU32;
+    use std::sync::atomic::AtomicU32;
 
     use rustix::thread::futex::{self, Flags, Timespec};
 

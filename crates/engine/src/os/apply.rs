@@ -1,11 +1,10 @@
 //! Applies settings to threads, reads them back from the kernel, and undoes them.
 
 use std::io;
-use std::num::NonZeroU64;
 
 use rospin_core::OsScheduling;
 use rustix::io::Errno;
-use rustix::thread::{Pid, current_timer_slack, set_current_timer_slack};
+use rustix::process::Pid;
 
 use super::cores::CoreSet;
 use super::kernel::{self, Attributes, Saved};
@@ -28,8 +27,8 @@ impl ThreadOptions {
         let mut shortfalls = self.apply_from_outside(None);
         if let Some(slack) = self.timer_slack {
             let slack_ns = u64::try_from(slack.as_nanos()).unwrap_or(u64::MAX).max(1);
-            let set = set_current_timer_slack(NonZeroU64::new(slack_ns)).map_err(io::Error::from);
-            let is_so = || is_real_time(None) || current_timer_slack().is_ok_and(|now| now == slack_ns);
+            let set = kernel::set_timer_slack(slack_ns);
+            let is_so = || is_real_time(None) || kernel::timer_slack().is_ok_and(|now| now == slack_ns);
             if let Some(reason) = failed(set, is_so) {
                 let fix = "give a slack that the kernel takes".to_owned();
                 shortfalls.push(Shortfall { asked: format!("a timer slack of {slack:?}"), reason, fix });
@@ -58,7 +57,7 @@ impl ThreadOptions {
             cores: self.cores.as_ref().and_then(|_| CoreSet::of(None).ok()),
             // A thread loses its timer slack when it becomes a real-time thread.
             slack_ns: (self.scheduling.is_some() || self.timer_slack.is_some())
-                .then(current_timer_slack)
+                .then(kernel::timer_slack)
                 .and_then(Result::ok),
         };
         Applied { report: self.apply(), before, _not_send: std::marker::PhantomData }
@@ -208,12 +207,12 @@ impl Drop for Applied {
             log::warn!(target: "rospin", "a thread stays on its cores: {error}; {}", self.report);
         }
         if let Some(slack_ns) = slack_ns {
-            let _ = set_current_timer_slack(NonZeroU64::new(*slack_ns));
+            let _ = kernel::set_timer_slack(*slack_ns);
         }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", not(rospin_portable)))]
 mod tests {
     use std::thread;
     use std::time::Duration;
@@ -247,15 +246,15 @@ mod tests {
     #[test]
     fn it_is_undone() {
         apart(|| {
-            let before = (kernel::read(None).unwrap(), CoreSet::of(None).unwrap(), current_timer_slack().unwrap());
+            let before = (kernel::read(None).unwrap(), CoreSet::of(None).unwrap(), kernel::timer_slack().unwrap());
             let one = CoreSet::new(before.1.as_slice().first().copied());
             let options = ThreadOptions::new().cores(one.clone()).timer_slack(Duration::from_micros(3));
             let applied = options.apply_for_now();
-            assert_eq!((&applied.report().cores, current_timer_slack().unwrap()), (&one, 3000));
+            assert_eq!((&applied.report().cores, kernel::timer_slack().unwrap()), (&one, 3000));
             assert_eq!(applied.report().shortfalls, []);
             drop(applied);
             assert_eq!((kernel::read(None).unwrap(), CoreSet::of(None).unwrap()), (before.0, before.1));
-            assert_eq!(current_timer_slack().unwrap(), before.2);
+            assert_eq!(kernel::timer_slack().unwrap(), before.2);
         });
     }
 
@@ -264,14 +263,14 @@ mod tests {
     #[test]
     fn it_is_undone_without_rights() {
         apart(|| {
-            set_current_timer_slack(NonZeroU64::new(7000)).unwrap();
+            kernel::set_timer_slack(7000).unwrap();
             let before = kernel::read(None).unwrap();
             let applied = ThreadOptions::new().scheduling(OsScheduling::Fifo { priority: 3 }).apply_for_now();
             let none = CapabilitySet::empty();
             set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none }).unwrap();
             drop(applied);
             assert_eq!(kernel::read(None).unwrap().scheduling, before.scheduling);
-            assert_eq!(current_timer_slack().unwrap(), 7000);
+            assert_eq!(kernel::timer_slack().unwrap(), 7000);
         });
     }
 

@@ -5,9 +5,13 @@ use std::fs;
 use std::io;
 use std::str::FromStr;
 
-use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
+use rustix::process::Pid;
 
+use super::kernel;
 use super::threads::ThreadId;
+
+/// No machine has a core of this number, or one beyond it.
+const CORES_MAX: u16 = 1024;
 
 #[cfg(test)]
 std::thread_local! {
@@ -46,6 +50,9 @@ impl CoreSet {
     /// # Errors
     /// If the kernel does not tell.
     pub fn online() -> io::Result<Self> {
+        if cfg!(any(not(target_os = "linux"), rospin_portable)) {
+            return Ok(Self(kernel::cores(None)?));
+        }
         let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
         text.trim().parse().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
@@ -82,28 +89,12 @@ impl CoreSet {
     pub(crate) fn of(thread: Option<Pid>) -> io::Result<Self> {
         #[cfg(test)]
         CORE_READS.with(|reads| reads.set(reads.get() + 1));
-        let set = sched_getaffinity(thread)?;
-        let mut left = set.count();
-        let mut cores = Vec::with_capacity(left as usize);
-        for core in 0..CpuSet::MAX_CPU as u16 {
-            if left == 0 {
-                break;
-            }
-            if set.is_set(core.into()) {
-                cores.push(core);
-                left -= 1;
-            }
-        }
-        Ok(Self(cores))
+        Ok(Self(kernel::cores(thread)?))
     }
 
     /// Restricts `thread` to these cores, or with `None` the calling thread.
     pub(crate) fn apply(&self, thread: Option<Pid>) -> io::Result<()> {
-        let mut set = CpuSet::new();
-        for core in self.0.iter().filter(|core| usize::from(**core) < CpuSet::MAX_CPU) {
-            set.set((*core).into());
-        }
-        Ok(sched_setaffinity(thread, &set)?)
+        kernel::set_cores(thread, &self.0)
     }
 
     /// Returns the cores of the set that the machine does not have: none if the kernel does not tell which it has.
@@ -130,7 +121,7 @@ impl FromStr for CoreSet {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let first = first.trim().parse::<u16>().ok()?;
             let last = last.trim().parse::<u16>().ok()?;
-            (first <= last && usize::from(last) < CpuSet::MAX_CPU).then_some(first..=last)
+            (first <= last && last < CORES_MAX).then_some(first..=last)
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
         let ranges = ranges.ok_or_else(|| CoreSetError { text: text.to_owned() })?;
@@ -175,6 +166,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(all(target_os = "linux", not(rospin_portable)))]
     fn affinity_is_read_back() {
         std::thread::spawn(|| {
             let mine = CoreSet::of_current_thread().unwrap();

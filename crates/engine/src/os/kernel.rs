@@ -1,16 +1,19 @@
-//! System calls: the scheduling of a thread, by its thread id; the end of a thread's stack; forks, and the end of the
-//! process.
+//! System calls of Linux: the scheduling, cores and name of a thread; its stack, and the process's memory.
 //!
 //! The C library has no functions for `sched_setattr` and `sched_getattr`, and no crate has both for threads other than
-//! the calling one. All unsafe code of [`os`](crate::os) is here.
+//! the calling one. `elsewhere.rs` is
+//! in its place on other systems.
 
+use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use rospin_core::OsScheduling;
-use rustix::thread::Pid;
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 /// The scheduling of a thread, as the kernel has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,20 +153,67 @@ fn set(thread: Option<Pid>, attr: &libc::sched_attr) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has `run` called in every process that the C library's `fork` creates, before `fork` returns there.
-pub(crate) fn in_forked_child(run: extern "C" fn()) {
-    // SAFETY: `run` is a function, so it is valid for as long as the process lives.
-    let status = unsafe { libc::pthread_atfork(None, None, Some(run)) };
-    // The call fails only if memory is exhausted. Then forks are not noticed, which matters only to programs that fork.
-    debug_assert_eq!(status, 0);
+/// Returns the calling thread's timer slack in nanoseconds.
+pub(crate) fn timer_slack() -> io::Result<u64> {
+    Ok(rustix::thread::current_timer_slack()?)
 }
 
-/// Has `run` called when `main` returns, or `exit` is called.
-pub(crate) fn at_exit(run: extern "C" fn()) {
-    // SAFETY: `run` is a function, so it is valid for as long as the process lives.
-    let status = unsafe { libc::atexit(run) };
-    // The call fails only if memory is exhausted. Then recordings of the process have no summary.
-    debug_assert_eq!(status, 0);
+/// Sets the calling thread's timer slack. Zero is the slack that it began with.
+pub(crate) fn set_timer_slack(nanos: u64) -> io::Result<()> {
+    Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(nanos))?)
+}
+
+/// Returns the cores that `thread` may use, or with `None` the calling thread, in ascending order.
+pub(crate) fn cores(thread: Option<Pid>) -> io::Result<Vec<u16>> {
+    let set = sched_getaffinity(thread)?;
+    let mut left = set.count();
+    let mut cores = Vec::with_capacity(left as usize);
+    for core in 0..CpuSet::MAX_CPU as u16 {
+        if left == 0 {
+            break;
+        }
+        if set.is_set(core.into()) {
+            cores.push(core);
+            left -= 1;
+        }
+    }
+    Ok(cores)
+}
+
+/// Restricts `thread` to these cores, or with `None` the calling thread.
+pub(crate) fn set_cores(thread: Option<Pid>, cores: &[u16]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for core in cores.iter().filter(|core| usize::from(**core) < CpuSet::MAX_CPU) {
+        set.set((*core).into());
+    }
+    Ok(sched_setaffinity(thread, &set)?)
+}
+
+/// Locks all memory of the process into RAM, present and future.
+pub(crate) fn lock_memory() -> io::Result<()> {
+    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
+}
+
+/// Returns the calling thread's number.
+pub(crate) fn thread_number() -> Pid {
+    rustix::thread::gettid()
+}
+
+/// Returns true for the number of the main thread, whose name is the process's.
+pub(crate) fn is_main(thread: Pid) -> bool {
+    thread == rustix::process::getpid()
+}
+
+/// Gives the calling thread another name, and returns the one before; `None` if it keeps its name.
+pub(crate) fn rename_thread(name: &str) -> Option<CString> {
+    let before = rustix::thread::name().ok()?;
+    rustix::thread::set_name(&CString::new(name.replace('\0', "")).ok()?).ok()?;
+    Some(before)
+}
+
+/// Names the calling thread, if the kernel lets it.
+pub(crate) fn name_thread(name: &CString) {
+    let _ = rustix::thread::set_name(name);
 }
 
 /// Returns the lowest address of the calling thread's stack; `None` if the C library does not tell.

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use rustix::mm::{MlockAllFlags, mlockall};
-
 use super::kernel;
 
 /// Locks all memory of the process into RAM, present and future.
@@ -14,7 +12,7 @@ use super::kernel;
 /// # Errors
 /// If the process may not lock that much memory. It needs `CAP_IPC_LOCK`, or a limit (`ulimit -l`) that is high enough.
 pub fn lock_memory() -> io::Result<()> {
-    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
+    kernel::lock_memory()
 }
 
 /// Touches the next `bytes` of the calling thread's stack, so that the first callback that needs them causes no page
@@ -52,7 +50,7 @@ fn touch(end: usize, calls: usize) {
     std::hint::black_box(&frame);
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", not(rospin_portable)))]
 mod tests {
     use super::*;
 

@@ -77,9 +77,14 @@
 
 mod apply;
 mod cores;
+#[cfg(all(target_os = "linux", not(rospin_portable)))]
+mod kernel;
+#[cfg(any(not(target_os = "linux"), rospin_portable))]
+#[path = "elsewhere.rs"]
 mod kernel;
 mod memory;
 mod options;
+mod posix;
 mod process;
 mod report;
 mod setup;
@@ -93,11 +98,13 @@ pub use apply::{Applied, scheduling_of};
 #[cfg(test)]
 pub(crate) use cores::CORE_READS;
 pub use cores::{CoreSet, CoreSetError};
-pub(crate) use kernel::at_exit;
 #[cfg(not(rospin_shuttle))]
-pub(crate) use kernel::{in_forked_child, is_real_time};
+pub(crate) use kernel::{is_real_time, thread_number};
 pub use memory::{lock_memory, prefault_stack};
 pub use options::{OnShortfall, ThreadOptions};
+pub(crate) use posix::at_exit;
+#[cfg(not(rospin_shuttle))]
+pub(crate) use posix::in_forked_child;
 pub(crate) use process::Process;
 pub use report::{Shortfall, ThreadReport};
 pub(crate) use setup::ThreadSetup;

@@ -18,7 +18,7 @@ impl Process {
     /// Returns the process of the calling thread.
     pub(crate) fn this() -> Self {
         static REGISTER: Once = Once::new();
-        REGISTER.call_once(|| super::kernel::in_forked_child(count_fork));
+        REGISTER.call_once(|| super::posix::in_forked_child(count_fork));
         Self(FORKS.load(Ordering::Relaxed))
     }
 

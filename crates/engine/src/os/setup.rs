@@ -9,6 +9,7 @@ use std::ffi::CString;
 use std::marker::PhantomData;
 
 use super::apply::Applied;
+use super::kernel;
 use super::options::{OnShortfall, ThreadOptions};
 use super::report::ThreadReport;
 use super::threads::ThreadId;
@@ -128,15 +129,13 @@ impl Named {
         if ThreadId::current().is_main() {
             return None;
         }
-        let before = rustix::thread::name().ok()?;
-        // The kernel cuts the name off after 15 bytes.
-        rustix::thread::set_name(&CString::new(name.replace('\0', "")).ok()?).ok()?;
+        let before = kernel::rename_thread(name)?;
         Some(Self { before, _not_send: PhantomData })
     }
 }
 
 impl Drop for Named {
     fn drop(&mut self) {
-        let _ = rustix::thread::set_name(&self.before);
+        kernel::name_thread(&self.before);
     }
 }

@@ -55,7 +55,7 @@ impl Drop for ShortSlices {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", not(rospin_portable)))]
 mod tests {
     use rospin_core::OsScheduling;
 

@@ -4,7 +4,9 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-use rustix::thread::Pid;
+use rustix::process::Pid;
+
+use super::kernel;
 
 /// A thread's number in the kernel, as `ps -L` shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,7 +16,7 @@ impl ThreadId {
     /// Returns the number of the calling thread.
     #[must_use]
     pub fn current() -> Self {
-        Self(rustix::thread::gettid())
+        Self(kernel::thread_number())
     }
 
     /// Returns the number as the kernel's calls take it.
@@ -25,7 +27,7 @@ impl ThreadId {
 
     /// Returns true for the main thread, whose name is the process's.
     pub(crate) fn is_main(self) -> bool {
-        self.0 == rustix::process::getpid()
+        kernel::is_main(self.0)
     }
 
     /// Returns the thread's name in the kernel, of at most 15 bytes.
@@ -103,7 +105,7 @@ fn count() -> Option<usize> {
     fields.split(' ').nth(17)?.parse().ok()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", not(rospin_portable)))]
 mod tests {
     use std::collections::VecDeque;
     use std::sync::mpsc;

@@ -108,7 +108,7 @@ impl Inheriting {
     }
 }
 
-#[cfg(all(test, not(rospin_loom)))]
+#[cfg(all(test, target_os = "linux", not(rospin_loom), not(rospin_portable)))]
 mod tests {
     use std::sync::{Arc, mpsc};
     use std::time::Instant;

@@ -5,7 +5,9 @@ use std::sync::Once;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+#[cfg(all(target_os = "linux", not(rospin_portable)))]
 use rustix::io::Errno;
+#[cfg(all(target_os = "linux", not(rospin_portable)))]
 use rustix::thread::futex::{self, Flags};
 
 use crate::os::in_forked_child;
@@ -18,6 +20,7 @@ pub(super) struct Word {
 }
 
 /// The reasons for which the kernel does not lock or unlock.
+#[cfg_attr(any(not(target_os = "linux"), rospin_portable), expect(dead_code, reason = "there, only the last one is"))]
 pub(super) enum Refusal {
     /// A signal interrupted the call, or the owner is just ending.
     Again,
@@ -29,6 +32,7 @@ pub(super) enum Refusal {
     Unknown,
 }
 
+#[cfg(all(target_os = "linux", not(rospin_portable)))]
 impl From<Errno> for Refusal {
     fn from(error: Errno) -> Self {
         match error {
@@ -45,12 +49,26 @@ impl Word {
         Self { word: AtomicU32::new(0) }
     }
 
+    /// Refuses: only Linux has such locks.
+    #[cfg(any(not(target_os = "linux"), rospin_portable))]
+    pub(super) fn lock(&self) -> Result<(), Refusal> {
+        Err(Refusal::Unknown)
+    }
+
+    /// Refuses: only Linux has such locks.
+    #[cfg(any(not(target_os = "linux"), rospin_portable))]
+    pub(super) fn unlock(&self) -> Result<(), Refusal> {
+        Err(Refusal::Unknown)
+    }
+
     /// Sleeps until the calling thread has the lock. Meanwhile the owner inherits its priority.
+    #[cfg(all(target_os = "linux", not(rospin_portable)))]
     pub(super) fn lock(&self) -> Result<(), Refusal> {
         Ok(futex::lock_pi(&self.word, Flags::PRIVATE, None)?)
     }
 
     /// Hands the lock over to the most urgent thread that waits, or frees it.
+    #[cfg(all(target_os = "linux", not(rospin_portable)))]
     pub(super) fn unlock(&self) -> Result<(), Refusal> {
         Ok(futex::unlock_pi(&self.word, Flags::PRIVATE)?)
     }
@@ -88,7 +106,7 @@ fn ask_for_number() -> u32 {
     }
     static REGISTER: Once = Once::new();
     REGISTER.call_once(|| in_forked_child(forget_number));
-    let number = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let number = crate::os::thread_number().as_raw_nonzero().get().cast_unsigned();
     OWN_NUMBER.set(number);
     number
 }
