@@ -11,6 +11,7 @@ use crate::demo;
 use crate::deploy;
 use crate::doctor;
 use crate::lab;
+use crate::manual;
 use crate::replay;
 use crate::simulate;
 use crate::top;
@@ -64,10 +65,20 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: top::NAME, command: top::command, run: top::run },
     Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
     Subcommand { name: lab::NAME, command: lab::command, run: lab::run },
+    Subcommand {
+        name: manual::COMPLETIONS,
+        command: manual::completions_command,
+        run: |matches, out| manual::complete(matches, command(), out),
+    },
+    Subcommand {
+        name: manual::MAN,
+        command: manual::man_command,
+        run: |matches, _| manual::write_pages(matches, command()),
+    },
 ];
 
 /// Returns the whole command tree.
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     let commands = SUBCOMMANDS.iter().map(|known| (known.command)());
     Arguments::command().subcommands(commands)
 }

@@ -12,6 +12,7 @@ mod doctor;
 mod faults;
 mod isolated;
 mod lab;
+mod manual;
 mod replay;
 mod ros;
 mod scenario_file;

@@ -3,11 +3,13 @@
 use rospin_measure::machine::Machine;
 
 use super::finding::Finding;
+use super::installation::Installation;
 use super::measure::Measured;
 
 /// All results of a diagnosis: what the text and the JSON file show.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnosis {
+    pub(crate) installation: Installation,
     pub(crate) machine: Machine,
     /// Number of the core that was judged and measured.
     pub(crate) core: u16,

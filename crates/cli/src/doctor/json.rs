@@ -11,6 +11,7 @@ pub(crate) fn render(diagnosis: &Diagnosis) -> Result<String, serde_json::Error>
     let document = json!({
         "experiment": "doctor",
         "rospin_version": env!("CARGO_PKG_VERSION"),
+        "installation": diagnosis.installation,
         "machine": diagnosis.machine,
         "settings": { "core": diagnosis.core, "duration_s": diagnosis.duration_s },
         "units": {

@@ -1,13 +1,14 @@
 //! `rospin doctor`: tells what this machine can promise to a real-time program, and what would help.
 //!
 //! `kernel`, `cores` and `host` judge texts of the kernel. `rights` tries what the process may do. `measure` measures
-//! wake-ups, and `middleware` looks at the threads of programs that run now, and at their receive buffers. `text` and
-//! `json` show the results.
+//! wake-ups, and `middleware` looks at the threads of programs that run now, and at their receive buffers. `installation`
+//! says which program this is. `text` and `json` show the results.
 
 mod cores;
 mod diagnosis;
 mod finding;
 mod host;
+mod installation;
 mod json;
 mod kernel;
 mod measure;
@@ -34,6 +35,7 @@ use rustix::time::{ClockId, clock_getres};
 
 use self::diagnosis::Diagnosis;
 use self::finding::{Finding, Verdict, read_file};
+use self::installation::Installation;
 use self::options::Options;
 use self::rights::Rights;
 
@@ -76,7 +78,8 @@ fn diagnose(options: &Options, setup: &Setup) -> Result<Diagnosis, Failure> {
     findings.extend(findings_of_files(setup.core, &rights));
     findings.extend(middleware::findings());
     let (machine, core, duration_s) = (Machine::read(), setup.core, options.duration.as_secs_f64());
-    Ok(Diagnosis { machine, core, duration_s, findings, measured })
+    let installation = Installation::find();
+    Ok(Diagnosis { installation, machine, core, duration_s, findings, measured })
 }
 
 /// Returns the findings from the kernel's files about itself and the machine. Those about one core are about `core`.

@@ -4,6 +4,7 @@ use rospin_measure::machine::Machine;
 
 use super::diagnosis::Diagnosis;
 use super::finding::Finding;
+use super::installation::Installation;
 use super::measure::{Measured, Microseconds};
 
 pub(crate) fn measured() -> Measured {
@@ -26,5 +27,11 @@ pub(crate) fn diagnosis() -> Diagnosis {
         Finding::limits("isolated cores", "none", "others run there, too", "boot with isolcpus=1"),
         Finding::limits("real-time priorities", "none", "every thread can delay an executor", "setcap").broken(),
     ];
-    Diagnosis { machine: Machine::made_up(), core: 1, duration_s: 2.0, findings, measured: measured() }
+    let installation = Installation {
+        version: "0.1.0",
+        target: "x86_64 linux".to_owned(),
+        path: "/usr/bin/rospin".into(),
+        hidden_by: Some("/home/me/.cargo/bin/rospin".into()),
+    };
+    Diagnosis { installation, machine: Machine::made_up(), core: 1, duration_s: 2.0, findings, measured: measured() }
 }

@@ -8,7 +8,7 @@ use super::measure::Microseconds;
 
 /// Returns the findings, then the remedies in lines of at most `width` characters, then the measurements and a summary.
 pub(crate) fn render(diagnosis: &Diagnosis, width: usize) -> String {
-    let mut text = format!("{}\n\n", diagnosis.machine.describe());
+    let mut text = format!("{}\n{}\n\n", diagnosis.installation.describe(), diagnosis.machine.describe());
     let longest = diagnosis.findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
     for finding in &diagnosis.findings {
         text += &format!("{:<11} {:<longest$}  {}\n", finding.verdict.name(), finding.name, finding.value);
@@ -96,6 +96,9 @@ mod tests {
     #[test]
     fn every_finding_is_there_and_the_worst_is_mended_first() {
         let text = render(&testing::diagnosis(), 60);
+        let hidden =
+            "rospin 0.1.0 for x86_64 linux, /usr/bin/rospin\nIn a shell, `rospin` is another program: /home/me/";
+        assert!(text.starts_with(hidden), "{text}");
         assert!(text.contains("good        clock source          tsc"), "{text}");
         let (broken, limits) = (text.find("priorities (broken)").unwrap(), text.find("cores (limits you)").unwrap());
         assert!(broken < limits && text.contains("-> boot with isolcpus=1"), "{text}");
