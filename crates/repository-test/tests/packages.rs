@@ -237,16 +237,74 @@ fn examples_in_documentation_are_run() {
     }
 }
 
+/// Returns the folders of a release's crates, in the order of publication.
+fn order() -> Vec<String> {
+    let list = fs::read_to_string(repository().join(".ci/release/crates.txt")).expect("the list");
+    list.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+}
+
+/// Returns a folder's path in the repository.
+fn folder(path: &Path) -> String {
+    let repository = repository().canonicalize().expect("the repository");
+    let path = path.canonicalize().expect("a folder");
+    path.strip_prefix(repository).expect("a folder of ours").to_str().expect("UTF-8").to_owned()
+}
+
 #[test]
-fn the_order_of_publication_has_every_published_crate() {
-    let script = fs::read_to_string(repository().join(".ci/package.sh")).expect("the script");
-    let (_, order) = script.split_once("cargo publish --manifest-path").expect("the order");
-    let order = order.lines().skip(1).take_while(|line| *line != "ORDER");
-    let named: Vec<&str> = order.flat_map(str::split_whitespace).collect();
-    let folders: BTreeSet<String> = published()
-        .iter()
-        .map(|package| package.name.strip_prefix("rospin-").unwrap_or(&package.name).to_owned())
-        .collect();
-    assert_eq!(named.len(), folders.len(), "{named:?}");
-    assert_eq!(named.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>(), folders);
+fn a_release_has_every_published_crate() {
+    let listed = order();
+    let mut folders = BTreeSet::new();
+    for package in published() {
+        folders.insert(folder(package.manifest_path.parent().expect("a folder").as_std_path()));
+    }
+    assert_eq!(listed.len(), folders.len(), "{listed:?}");
+    assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), folders);
+}
+
+/// The registry takes a crate only if it has those that the crate uses. A dev-dependency without a version is not part
+/// of what is published.
+#[test]
+fn a_crate_is_published_after_those_that_it_uses() {
+    let order = order();
+    let place = |folder: &str| order.iter().position(|listed| listed == folder);
+    for package in published() {
+        let own = place(&folder(package.manifest_path.parent().expect("a folder").as_std_path()));
+        for dependency in &package.dependencies {
+            let Some(path) = &dependency.path else { continue };
+            if dependency.req.to_string() != "*" {
+                let used = place(&folder(path.as_std_path()));
+                assert!(used.is_some() && used < own, "{} is published before {}", package.name, dependency.name);
+            }
+        }
+    }
+}
+
+/// A release has one version, so what its crates ask of each other is that one.
+#[test]
+fn all_published_crates_have_one_version() {
+    let packages = published();
+    let version = &packages[0].version;
+    for package in &packages {
+        assert_eq!(&package.version, version, "version of {}", package.name);
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.path.is_some()) {
+            let asked = dependency.req.to_string();
+            let is_right = asked == "*" || asked == format!("^{version}");
+            assert!(is_right, "{} asks for {} {asked}", package.name, dependency.name);
+        }
+    }
+}
+
+/// Dependencies of which one version alone will do, with the crates that use them. The manifests say why.
+const PINNED: [(&str, &str); 2] = [("rospin-codegen", "hiroz-codegen"), ("rospin-dds", "cyclonedds-src")];
+
+/// A program can have one compatible version of a crate, so a library that pins one decides for all others.
+#[test]
+fn libraries_pin_no_versions() {
+    for package in published() {
+        for dependency in &package.dependencies {
+            let is_pinned = dependency.req.to_string().starts_with('=');
+            let is_known = PINNED.contains(&(package.name.as_str(), &dependency.name));
+            assert_eq!(is_pinned, is_known, "{} of {}: {}", dependency.name, package.name, dependency.req);
+        }
+    }
 }
