@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Measures a machine, and puts everything into one file to send back: what its kernel can promise, and the experiments that a machine with
-# two cores and an ordinary kernel can only simulate. For owners of four cores or more, best with PREEMPT_RT. Takes a quarter of an hour,
+# two cores and an ordinary kernel can only simulate. For owners of four cores or more, best with PREEMPT_RT. Takes about half an hour,
 # in which nothing else should run.
 #
 #   sudo lab/kit.sh                  writes rospin-kit.tar.gz
-#   lab/kit.sh --quick FILE.tar.gz   a second each, to try it
+#   lab/kit.sh --quick FILE.tar.gz   two seconds each, to try it
 #
 # As root, threads have real-time priorities. Without, the figures say so. The file has no names of hosts, users or networks: look at it
 # before you send it. `ROSPIN` and `ROSPIN_LAB` may name the two programs; otherwise they are built here, as the user who called sudo.
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 seconds=10 look=60 rounds=3
 if [ "${1:-}" = --quick ]; then
-    seconds=1 look=0.1 rounds=1
+    seconds=2 look=0.1 rounds=1
     shift
 fi
 file=$(realpath "${1:-rospin-kit.tar.gz}")
@@ -65,5 +65,7 @@ experiment throughput --workloads threads --contenders limit,wait-set-multi,rosp
 # One executor with several threads, or several with one: measured where the machine has the cores.
 experiment reference-system --duration "$seconds" --cores 2,4
 
+# Folders of the user are nobody's business.
+sed -i "s|$PWD|.|g; s|$HOME|~|g" "$kit"/*
 tar -czf "$file" -C "$work" rospin-kit
 echo "Written: $file. Thank you: attach it to an issue."
