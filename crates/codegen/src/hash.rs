@@ -17,6 +17,8 @@ pub(crate) const NOTHING: &str = "structure_needs_at_least_one_member";
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) hash: String,
+    /// The type and all types that it contains.
+    pub(crate) description: TypeDescriptionMsg,
     /// The type, and then those that no package defines, in the form that `rospin_wire::Description` reads.
     pub(crate) text: String,
     /// The messages in the types of the text, each once.
@@ -249,8 +251,8 @@ impl<'a> Hasher<'a> {
         }
         // ROS 2 sorts them by name, as the map does.
         let referenced_type_descriptions = referenced.into_values().collect();
-        let hash = calculate_hash(&TypeDescriptionMsg { type_description, referenced_type_descriptions });
-        Identity { hash: hash.to_rihs_string(), text, contained }
+        let description = TypeDescriptionMsg { type_description, referenced_type_descriptions };
+        Identity { hash: calculate_hash(&description).to_rihs_string(), description, text, contained }
     }
 
     /// Returns the description of a type, by its name; `None` if it is not known.

@@ -26,6 +26,8 @@
 //! Packages may refer to those of `rospin-msgs` ([`SHIPPED`]), whose features must be on. Other packages are named in
 //! the build script, or found where ROS 2 is installed (`AMENT_PREFIX_PATH`).
 //!
+//! Tools that learn of types at run time read [`Definitions`].
+//!
 //! An error in a definition names the file, the line and the fix.
 //!
 //! The rules are those of ROS 2's `rosidl_adapter`. IDL files are read if there is no `.msg`, `.srv` or `.action` file
@@ -35,6 +37,7 @@
 #![forbid(unsafe_code)]
 
 mod cmake;
+mod definitions;
 mod emit;
 mod error;
 mod generator;
@@ -46,8 +49,9 @@ mod parse;
 mod shipped;
 mod sources;
 
+pub use definitions::{Definitions, Described};
 pub use error::{GenerateError, Place};
 pub use generator::Generator;
 pub use shipped::SHIPPED;
 #[doc(hidden)]
-pub use shipped::definitions;
+pub use shipped::{definitions, texts};

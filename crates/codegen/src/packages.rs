@@ -76,6 +76,17 @@ impl Packages {
         self.0.get(&of.package)?.interfaces.get(&(Kind::Message, of.name.clone()))
     }
 
+    /// Adds one definition to a package, which may lack all others.
+    pub(crate) fn add_interface(&mut self, interface: Interface) {
+        let package = self.0.entry(interface.package.clone());
+        let package = package.or_insert_with(|| Package {
+            origin: Origin::Generated,
+            read: Vec::new(),
+            interfaces: BTreeMap::new(),
+        });
+        package.interfaces.insert((interface.kind, interface.name.clone()), interface);
+    }
+
     /// Checks that every message that is referred to exists, and that no message contains itself.
     ///
     /// # Errors

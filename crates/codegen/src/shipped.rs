@@ -4,9 +4,15 @@
 //! so nodes of all of them understand each other (`tests/distributions.rs`). Humble has no hashes, so in a program for
 //! Humble dynamic types announce none either: Zenoh matches ends by what they announce.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
+use std::{env, fs};
 
 use hiroz_codegen::bundled_assets_dir_for;
+
+use crate::error::GenerateError;
+use crate::sources::Sources;
 
 /// The packages whose types `rospin-msgs` has.
 pub const SHIPPED: &[&str] = &[
@@ -102,6 +108,32 @@ pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<P
 #[must_use]
 pub fn definitions() -> Vec<PathBuf> {
     ["jazzy", "lyrical"].map(bundled_assets_dir_for).to_vec()
+}
+
+/// Returns the names and the texts of all shipped definitions, as the distribution of `ROS_DISTRO` has them. For build
+/// scripts of programs that carry them along.
+///
+/// # Errors
+/// If a file cannot be read.
+#[doc(hidden)]
+pub fn texts() -> Result<BTreeMap<String, String>, GenerateError> {
+    let distribution = Distribution::named(env::var("ROS_DISTRO").ok().as_deref());
+    let mut texts = BTreeMap::new();
+    for package in SHIPPED {
+        for folder in folders(package, distribution).into_iter().flatten() {
+            for (kind, file) in Sources::in_folders(&folder)?.definitions {
+                let Some(kind) = kind else { continue };
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let name = format!("{package}/{}/{stem}", kind.word());
+                // The first folder that has a definition counts.
+                if let Entry::Vacant(entry) = texts.entry(name) {
+                    let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
+                    entry.insert(correct(package, &stem, distribution, text));
+                }
+            }
+        }
+    }
+    Ok(texts)
 }
 
 /// Returns the text of a shipped definition as the distribution has it.
