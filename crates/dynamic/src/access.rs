@@ -117,8 +117,13 @@ fn set(message: &mut DynamicMessage, path: &Path<'_>, steps: &[Step<'_>], value:
 
 /// Converts a value to the field's type, for the field at `path`.
 fn fit(value: Value, field_type: &FieldType, path: &Path<'_>) -> Result<Value, SetFieldError> {
+    fit_at(value, field_type, path.whole)
+}
+
+/// Converts a value to the field's type, for the field at `path`.
+pub(crate) fn fit_at(value: Value, field_type: &FieldType, path: &str) -> Result<Value, SetFieldError> {
     value.fit(field_type).map_err(|misfit| {
-        let path = path.whole.to_owned();
+        let path = path.to_owned();
         let field_type = field_type.to_string();
         match misfit {
             Misfit::Kind(found) => SetFieldError::WrongType { path, field_type, found },

@@ -70,6 +70,12 @@ pub enum MessageTypeError {
         /// Name of the type.
         message_type: String,
     },
+    /// The described type is no service.
+    #[error("{name} is not described as a service, with a request and a response")]
+    NoService {
+        /// Name of the type.
+        name: String,
+    },
     /// The kind of a field is not supported.
     #[error("field `{field}` of {message_type} is {what}, which is not supported")]
     Unsupported {

@@ -82,6 +82,15 @@ struct Hash {
     hash_string: String,
 }
 
+/// Returns the description in a JSON text, and the hash that the text gives for the described type, if it gives one.
+pub(crate) fn description_in(text: &str) -> Result<(TypeDescription, Option<String>), MessageTypeError> {
+    let installed: Installed =
+        serde_json::from_str(text).map_err(|error| MessageTypeError::Json { reason: error.to_string() })?;
+    let name = &installed.type_description_msg.type_description.type_name;
+    let hash = installed.type_hashes.into_iter().find(|hash| hash.type_name == *name);
+    Ok((installed.type_description_msg, hash.map(|hash| hash.hash_string)))
+}
+
 impl MessageType {
     /// Returns the type that a JSON text describes, such as that of `share/std_msgs/msg/String.json` in an installed
     /// ROS 2. If the text has a hash of the type, the type must have that hash.
@@ -89,11 +98,11 @@ impl MessageType {
     /// # Errors
     /// If the text is not a description, or the type is not usable.
     pub fn from_json(text: &str) -> Result<Self, MessageTypeError> {
-        let installed: Installed =
-            serde_json::from_str(text).map_err(|error| MessageTypeError::Json { reason: error.to_string() })?;
-        let found = Self::from_description(&installed.type_description_msg)?;
-        let hash = installed.type_hashes.iter().find(|hash| hash.type_name == found.name());
-        hash.map_or(Ok(()), |hash| found.check_hash(&hash.hash_string))?;
+        let (description, hash) = description_in(text)?;
+        let found = Self::from_description(&description)?;
+        if let Some(hash) = hash {
+            found.check_hash(&hash)?;
+        }
         Ok(found)
     }
 

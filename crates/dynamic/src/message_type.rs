@@ -11,7 +11,7 @@ use rospin_wire::{Message, TypeName};
 use crate::error::MessageTypeError;
 
 /// True unless the program is built for Humble, whose types have no hash.
-const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
+pub(crate) const HAVE_HASHES: bool = TypeDescription::TYPE_HASH.is_some();
 
 /// Type of a message, checked once: the types of all fields are known. Cheap to clone.
 ///
@@ -189,6 +189,11 @@ impl MessageType {
     /// Returns the default of a field as text, as the description has it; an empty text if it has none.
     pub(crate) fn default_text(&self, at: usize) -> &str {
         self.definition.described.fields.get(at).map_or("", |field| &field.default_value)
+    }
+
+    /// Returns the number of a field's type, as the description has it.
+    pub(crate) fn type_id(&self, at: usize) -> u8 {
+        self.definition.described.fields.get(at).map_or(0, |field| field.r#type.type_id)
     }
 
     /// Returns the description of the type and of all types that it refers to.

@@ -24,12 +24,12 @@ fn decode(of: &MessageType, bytes: &[u8]) -> Result<DynamicMessage, String> {
 }
 
 /// Returns a field with that type number.
-fn field(name: &str, type_id: u8) -> wire::Field {
+pub(crate) fn field(name: &str, type_id: u8) -> wire::Field {
     let r#type = wire::FieldType { type_id, ..wire::FieldType::default() };
     wire::Field { name: name.to_owned(), r#type, default_value: String::new() }
 }
 
-fn nested(name: &str, type_id: u8, of: &str) -> wire::Field {
+pub(crate) fn nested(name: &str, type_id: u8, of: &str) -> wire::Field {
     let mut field = field(name, type_id);
     of.clone_into(&mut field.r#type.nested_type_name);
     field
@@ -41,7 +41,7 @@ fn bounded(name: &str, type_id: u8, capacity: u64, string_capacity: u64) -> wire
     field
 }
 
-fn individual(name: &str, fields: Vec<wire::Field>) -> IndividualTypeDescription {
+pub(crate) fn individual(name: &str, fields: Vec<wire::Field>) -> IndividualTypeDescription {
     IndividualTypeDescription { type_name: name.to_owned(), fields }
 }
 
@@ -50,7 +50,10 @@ fn described(fields: Vec<wire::Field>, others: Vec<IndividualTypeDescription>) -
     TypeDescription { type_description, referenced_type_descriptions: others }
 }
 
-fn build(fields: Vec<wire::Field>, others: Vec<IndividualTypeDescription>) -> Result<MessageType, MessageTypeError> {
+pub(crate) fn build(
+    fields: Vec<wire::Field>,
+    others: Vec<IndividualTypeDescription>,
+) -> Result<MessageType, MessageTypeError> {
     MessageType::from_description(&described(fields, others))
 }
 
@@ -235,13 +238,13 @@ fn it_is_shown_as_ros_shows_it() {
     message.set("texts", vec!["map", "true", "12", "it's", "two\nlines", "/a b"]).unwrap();
     let expected = format!(
         "data: 'Hello World: 1'\none:\n  x: 0.0\n  on: true\nmany:\n- x: .nan\n  on: false\n- x: -1.5\n  on: false\n\
-         numbers:\n{}- '...'\ntexts:\n- map\n- 'true'\n- '12'\n- 'it''s'\n- \"two\\nlines\"\n- /a b",
+         numbers:\n{}- '...'\ntexts:\n- map\n- 'true'\n- '12'\n- it's\n- 'two\n\n  lines'\n- /a b",
         "- 7\n".repeat(128)
     );
     assert_eq!(message.to_string(), expected);
     assert_eq!(format!("{message:#}").matches("- 7").count(), 130);
-    message.set("data", "ä".repeat(100)).unwrap();
-    assert!(message.to_string().starts_with(&format!("data: {}...\n", "ä".repeat(64))), "{message}");
+    message.set("data", "ä".repeat(130)).unwrap();
+    assert!(message.to_string().starts_with(&format!("data: {}...\n", "ä".repeat(128))), "{message}");
 }
 
 /// A planned type of a field; that of a message lists its fields.

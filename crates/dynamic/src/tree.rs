@@ -12,41 +12,50 @@ const ALIASED_MAX: usize = 100_000;
 
 /// A node of the tree.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Node {
+pub struct Node {
     /// Number of the line, from 1.
-    pub(super) line: usize,
-    pub(super) content: Content,
+    pub line: usize,
+    /// The node's content.
+    pub content: Content,
 }
 
+/// Content of a node.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Content {
+pub enum Content {
+    /// A text without parts.
     Scalar(Scalar),
+    /// Nodes in order.
     List(Vec<Node>),
+    /// Names with nodes, in the order of the file.
     Mapping(Vec<Entry>),
 }
 
 /// Entry of a mapping.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Entry {
-    pub(super) key: String,
+pub struct Entry {
+    /// The entry's name.
+    pub key: String,
     /// Number of the key's line, from 1.
-    pub(super) line: usize,
-    pub(super) value: Node,
+    pub line: usize,
+    /// The entry's node.
+    pub value: Node,
 }
 
 /// Text of a scalar, and what its notation says about its type.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Scalar {
-    pub(super) text: String,
+pub struct Scalar {
+    /// The text, without quotes.
+    pub text: String,
     /// True if it stands in quotes.
-    pub(super) is_quoted: bool,
+    pub is_quoted: bool,
     /// True if it has the tag `!!str`.
-    pub(super) is_tagged_text: bool,
+    pub is_tagged_text: bool,
 }
 
 impl Node {
     /// Returns true if the node is a place where nothing is written.
-    pub(super) fn is_nothing(&self) -> bool {
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
         matches!(&self.content, Content::Scalar(scalar) if scalar.text.is_empty() && !scalar.is_quoted && !scalar.is_tagged_text)
     }
 
@@ -62,13 +71,18 @@ impl Node {
 
 /// A problem and the number of its line.
 #[derive(Debug)]
-pub(super) struct Problem {
-    pub(super) line: usize,
-    pub(super) reason: String,
+pub struct Problem {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// The problem.
+    pub reason: String,
 }
 
 /// Reads the documents of a text. Each of them is a node, or nothing.
-pub(super) fn read(text: &str) -> Result<Vec<Node>, Problem> {
+///
+/// # Errors
+/// If the text is not YAML, or nests or repeats too much.
+pub fn read(text: &str) -> Result<Vec<Node>, Problem> {
     // Without it a block at the end of an argument would have a line feed that libyaml does not give it.
     let options = granit_parser::options! { block_scalar_eof_without_line_feed: true };
     let mut builder = Builder::default();

@@ -110,7 +110,9 @@ pub use features::action::{
     GoalState, NotCanceling, ResultError, SendGoalError,
 };
 pub use features::clock::SimTime;
-pub use features::dynamic::{DynamicMessage, DynamicPublisher, MessageType, TypeDescriptionServer, Value};
+pub use features::dynamic::{
+    DynamicClient, DynamicMessage, DynamicPublisher, MessageType, ServiceType, TypeDescriptionServer, Value,
+};
 pub use features::event_callbacks::{EventCallback, Eventful};
 pub use features::message_filters::Stamped;
 pub use features::parameters::{

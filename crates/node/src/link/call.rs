@@ -98,6 +98,15 @@ enum CallState<T> {
 // No field of it is ever pinned.
 impl<T> Unpin for Call<T> {}
 
+/// Returns the error of a call in this process as a node has it.
+pub(super) fn called(error: rospin_engine::CallError, service: &str) -> CallError {
+    let service = service.to_owned();
+    match error {
+        rospin_engine::CallError::Unavailable { .. } => CallError::Unavailable { service },
+        error => CallError::Unanswered { service, reason: error.to_string() },
+    }
+}
+
 impl<T: DeserializeOwned> Future for Call<T> {
     type Output = Result<T, CallError>;
 
@@ -105,12 +114,7 @@ impl<T: DeserializeOwned> Future for Call<T> {
         let this = &mut *self;
         let unanswered = |reason: String| CallError::Unanswered { service: this.service.to_string(), reason };
         Poll::Ready(match &mut this.state {
-            CallState::InProcess(call) => ready!(Pin::new(call).poll(cx)).map_err(|error| match error {
-                rospin_engine::CallError::Unavailable { .. } => {
-                    CallError::Unavailable { service: this.service.to_string() }
-                }
-                error => unanswered(error.to_string()),
-            }),
+            CallState::InProcess(call) => ready!(Pin::new(call).poll(cx)).map_err(|error| called(error, &this.service)),
             CallState::Network(response, undecodable) => ready!(response.as_mut().poll(cx)).and_then(|payload| {
                 from_shared_payload(&payload).map_err(|error| {
                     undecodable.fetch_add(1, Ordering::Relaxed);

@@ -2,6 +2,8 @@
 //! Values become payloads here.
 
 mod call;
+mod doors;
+mod encoded;
 mod ends;
 mod messages;
 mod publisher;
@@ -16,6 +18,7 @@ use std::sync::atomic::AtomicU64;
 use rospin_engine::{Context, Recorder};
 
 pub(crate) use call::ClientLink;
+pub(crate) use encoded::EncodedClientLink;
 pub(crate) use messages::{Messages, Values};
 pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
@@ -113,6 +116,18 @@ impl Link {
         match &self.network {
             None => ClientLink::in_process(&self.context, service),
             Some(node) => Ok(ClientLink::network(service, node.create_client(service, service_type, qos)?)),
+        }
+    }
+
+    pub(crate) fn create_encoded_client(
+        &self,
+        service: &FullName,
+        service_type: &TypeName,
+        qos: &Qos,
+    ) -> Result<EncodedClientLink, Refused> {
+        match &self.network {
+            None => Ok(EncodedClientLink::in_process(self.context.shared(), service)),
+            Some(node) => Ok(EncodedClientLink::network(service, node.create_client(service, service_type, qos)?)),
         }
     }
 }

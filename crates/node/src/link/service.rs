@@ -4,6 +4,7 @@ use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOpt
 use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::Serialize;
 
+use super::doors::{Doors, OpenDoor};
 use super::{contain, depth, refused};
 use crate::error::Refused;
 use crate::message::ServiceInterface;
@@ -13,14 +14,15 @@ use crate::qos::Qos;
 
 /// The requests of a server.
 pub(crate) enum Requests<S: ServiceInterface> {
-    InProcess(RequestQueue<S::Request, S::Response>),
+    InProcess { queue: RequestQueue<S::Request, S::Response>, _door: OpenDoor },
     Network(RequestSource),
 }
 
 impl<S: ServiceInterface> Requests<S> {
     pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
         let options = ServiceOptions::new(service.as_str()).keep_last(depth(qos));
-        context.create_local_request_queue(options).map(Self::InProcess).map_err(refused)
+        let queue = context.create_local_request_queue(options).map_err(refused)?;
+        Ok(Self::InProcess { queue, _door: Doors::open::<S>(context, service)? })
     }
 }
 
@@ -30,14 +32,14 @@ impl<S: ServiceInterface> Source for Requests<S> {
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         match self {
-            Self::InProcess(queue) => queue.attach(notifier),
+            Self::InProcess { queue, .. } => queue.attach(notifier),
             Self::Network(source) => source.attach(notifier),
         }
     }
 
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         match self {
-            Self::InProcess(queue) => {
+            Self::InProcess { queue, .. } => {
                 Ok(Source::try_take(queue)?.map(|(request, reply)| (request, Reply::InProcess(reply))))
             }
             Self::Network(source) => {
@@ -55,14 +57,14 @@ impl<S: ServiceInterface> Source for Requests<S> {
 
     fn pending(&self) -> Pending {
         match self {
-            Self::InProcess(queue) => queue.pending(),
+            Self::InProcess { queue, .. } => queue.pending(),
             Self::Network(source) => source.pending(),
         }
     }
 
     fn closer(&self) -> Option<Closer> {
         match self {
-            Self::InProcess(queue) => queue.closer(),
+            Self::InProcess { queue, .. } => queue.closer(),
             Self::Network(source) => source.closer(),
         }
     }

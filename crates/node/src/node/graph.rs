@@ -81,6 +81,22 @@ impl Node {
         self.endpoints(EndpointKind::Subscription, topic)
     }
 
+    /// Returns the servers of a service, see [`publishers_info_by_topic`](Self::publishers_info_by_topic).
+    ///
+    /// # Errors
+    /// If the service's name is invalid.
+    pub fn servers_info_by_service(&self, service: &str) -> Result<Vec<Endpoint>, NameError> {
+        self.endpoints(EndpointKind::Server, service)
+    }
+
+    /// Returns the clients of a service, see [`publishers_info_by_topic`](Self::publishers_info_by_topic).
+    ///
+    /// # Errors
+    /// If the service's name is invalid.
+    pub fn clients_info_by_service(&self, service: &str) -> Result<Vec<Endpoint>, NameError> {
+        self.endpoints(EndpointKind::Client, service)
+    }
+
     /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A
     /// caller that takes the future first and reads the graph then misses no change.
     ///
@@ -97,6 +113,7 @@ impl Node {
     /// ros.spin_until(change)?;
     /// assert_eq!((node.count_publishers("chatter")?, node.count_subscriptions("chatter")?), (1, 0));
     /// assert_eq!((node.count_servers("add")?, node.count_clients("add")?), (0, 0));
+    /// assert!(node.servers_info_by_service("add")?.is_empty() && node.clients_info_by_service("add")?.is_empty());
     /// assert_eq!(node.publishers_info_by_topic("chatter")?[0].type_name, "std_msgs/msg/String");
     /// assert!(node.subscriptions_info_by_topic("chatter")?.is_empty());
     /// assert!(node.node_names().contains(&node.fully_qualified_name()));

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use rospin_engine::{CallbackGroup, Context, ContextOptions, Executor, ExecutorOptions, SpinOptions};
 use rospin_node::dynamic::{AskTypeError, DynamicMessage, MessageType, ServeTypesError};
-use rospin_node::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeSource};
-use rospin_node::{Message, Node, PublishError, PublisherOptions, Ros, SubscriptionOptions};
+use rospin_node::interfaces::type_description_interfaces::{
+    GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeSource,
+};
+use rospin_node::{CallError, Message, Node, PublishError, PublisherOptions, Ros, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 struct Fixture {
@@ -171,4 +173,45 @@ fn a_node_tells_of_its_types_by_name_and_hash() {
     drop(server);
     assert!(!client.service_is_ready());
     drop(at.node.serve_type_descriptions(&handle).unwrap());
+}
+
+#[test]
+fn a_dynamic_client_calls_servers_of_the_same_process() {
+    let at = set_up();
+    let describing = at.ros.create_node("describing").unwrap();
+    let _types = describing.serve_type_descriptions(&at.executor.handle()).unwrap();
+    let service = "/describing/get_type_description";
+    let of = at.wait(at.node.service_type_of(&at.executor.handle(), service)).unwrap();
+    assert_eq!(of.name(), "type_description_interfaces/srv/GetTypeDescription");
+    let client = at.node.create_dynamic_client(service, &of).unwrap();
+    at.wait(client.wait_for_service());
+    let request = DynamicMessage::from_yaml(of.request(), "{type_name: a/msg/B}").unwrap();
+    let response = at.wait(client.call(&request)).unwrap();
+    assert_eq!(response.get::<bool>("successful"), Ok(false));
+    assert_eq!(response.get::<String>("failure_reason").unwrap(), "this node has no type a/msg/B");
+    let error = at.wait(client.call(&DynamicMessage::new(of.response()))).unwrap_err().to_string();
+    assert!(error.contains("GetTypeDescription_Response, and the service takes"), "{error}");
+    let missing = at.node.create_dynamic_client("missing", &of).unwrap();
+    assert!(!missing.service_is_ready());
+    assert!(matches!(at.wait(missing.call(&request)), Err(CallError::Unavailable { .. })));
+}
+
+#[test]
+fn a_dynamic_client_waits_for_a_server_and_notes_when_it_has_gone() {
+    let at = set_up();
+    let server = at.ros.create_node("server").unwrap();
+    let described = at.ros.create_node("described").unwrap();
+    let _types = described.serve_type_descriptions(&at.executor.handle()).unwrap();
+    let of = at.wait(at.node.service_type_of(&at.executor.handle(), "/described/get_type_description")).unwrap();
+    let client = at.node.create_dynamic_client("late", &of).unwrap();
+    let waiting = client.wait_for_service();
+    let answer = |_: GetTypeDescriptionRequest| GetTypeDescriptionResponse::default();
+    let on = at.executor.create_group("late", ());
+    let service = server.on(&on).create_service::<GetTypeDescription, _>("late", answer).unwrap();
+    at.wait(waiting);
+    assert!(client.service_is_ready());
+    at.wait(client.call(&DynamicMessage::new(of.request()))).expect("it answers");
+    drop(service);
+    at.spin_all();
+    assert!(!client.service_is_ready());
 }

@@ -1,4 +1,4 @@
-//! Discovery of a topic's type: nodes that publish the topic are asked for it.
+//! Discovery of the type of a topic or a service: nodes that publish the topic, or answer the service, are asked for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use rospin_dynamic::MessageType;
+use rospin_dynamic::{MessageType, MessageTypeError, ServiceType};
 use rospin_engine::{ClockKind, ExecutorHandle};
 
 use super::server::SERVICE;
 use crate::graph::EndpointKind;
-use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest};
+use crate::interfaces::type_description_interfaces::{GetTypeDescription, GetTypeDescriptionRequest, TypeDescription};
 use crate::names::NameError;
 use crate::node::Node;
 
@@ -27,45 +27,76 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// Number of times that a node is asked before it counts as silent.
 const ATTEMPTS: usize = 3;
 
-/// Reasons for which the type of a topic could not be learned from the network.
+/// Reasons for which the type of a topic or a service could not be learned from the network.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskTypeError {
-    /// The topic's name is invalid.
+    /// The name of the topic or service is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The topic's publishers have several types.
-    #[error("topic `{topic}` has publishers of several types: {}", .types.join(", "))]
+    /// The topic's publishers, or the service's servers, have several types.
+    #[error("{ends} of several types: {}", .types.join(", "))]
     SeveralTypes {
-        /// Name of the topic.
-        topic: String,
-        /// Names of its publishers' types.
+        /// The topic or service and its ends, such as "topic `/chatter` has publishers".
+        ends: String,
+        /// Names of their types.
         types: Vec<String>,
     },
-    /// The nodes of the publishers are unknown, so none can be asked.
+    /// The nodes of the publishers or servers are unknown, so none can be asked.
     #[error(
-        "topic `{topic}` is of type {type_name}, and no node is known to publish it, so nobody can be asked what that is; use \
+        "`{topic}` is of type {type_name}, and no node is known to have it, so nobody can be asked what that is; use \
          `MessageType::find` where the type is installed"
     )]
     NoNode {
-        /// Name of the topic.
+        /// Name of the topic or service.
         topic: String,
         /// Name of its type, such as `std_msgs/msg/String`.
         type_name: String,
     },
     /// No node answered with the type.
     #[error(
-        "no node tells what type {type_name} of topic `{topic}` is: {}; nodes of rclcpp and rclpy do from Iron on, nodes of \
+        "no node tells what type {type_name} of `{topic}` is: {}; nodes of rclcpp and rclpy do from Iron on, nodes of \
          rospin for generated types; use `MessageType::find` where the type is installed", .reasons.join(", ")
     )]
     NobodyTells {
-        /// Name of the topic.
+        /// Name of the topic or service.
         topic: String,
         /// Name of its type, such as `std_msgs/msg/String`.
         type_name: String,
         /// The reason for each node that was asked.
         reasons: Vec<String>,
     },
+}
+
+/// A type that a node can tell.
+trait Told: Sized {
+    /// Kind of the ends whose nodes know the type.
+    const KIND: EndpointKind;
+
+    /// Returns the described type, with that hash. A type without a hash announces none.
+    fn told(description: &TypeDescription, hash: Option<&str>) -> Result<Self, MessageTypeError>;
+}
+
+impl Told for MessageType {
+    const KIND: EndpointKind = EndpointKind::Publisher;
+
+    fn told(description: &TypeDescription, hash: Option<&str>) -> Result<Self, MessageTypeError> {
+        let found = Self::from_description(description)?;
+        let Some(hash) = hash else { return Ok(found.without_hash()) };
+        found.check_hash(hash)?;
+        Ok(found.with_hash())
+    }
+}
+
+impl Told for ServiceType {
+    const KIND: EndpointKind = EndpointKind::Server;
+
+    fn told(description: &TypeDescription, hash: Option<&str>) -> Result<Self, MessageTypeError> {
+        let found = Self::from_description(description)?;
+        let Some(hash) = hash else { return Ok(found.without_hash()) };
+        found.check_hash(hash)?;
+        Ok(found.with_hash())
+    }
 }
 
 impl Node {
@@ -91,26 +122,50 @@ impl Node {
         let node = self.clone();
         let executor = executor.clone();
         let resolved = self.resolve_topic(topic);
-        async move {
-            let topic = resolved?.to_string();
-            let (type_name, nodes) = publishers(&node, &executor, &topic).await?;
-            let mut reasons = Vec::new();
-            for (asked, hash) in nodes {
-                match ask(&node, &executor, &asked, &type_name, hash).await {
-                    Ok(found) => return Ok(found),
-                    Err(reason) => reasons.push(format!("`{asked}` ({reason})")),
-                }
-            }
-            Err(AskTypeError::NobodyTells { topic, type_name, reasons })
-        }
+        async move { learn(&node, &executor, resolved?.to_string()).await }
+    }
+
+    /// Learns the type of a service from a node that answers it, as [`message_type_of`](Self::message_type_of) learns
+    /// that of a topic. Waits until there is a server: give it a timeout.
+    ///
+    /// [`create_dynamic_client`](Self::create_dynamic_client) has an example.
+    ///
+    /// Cancel safe: a future that is dropped early has no effect but the requests that it has sent.
+    ///
+    /// # Errors
+    /// If the service's name is invalid, its servers have several types, their nodes stay unknown, or none of these
+    /// answers with the type. That takes up to 12 seconds for each node.
+    pub fn service_type_of(
+        &self,
+        executor: &ExecutorHandle,
+        service: &str,
+    ) -> impl Future<Output = Result<ServiceType, AskTypeError>> + Send + use<> {
+        let node = self.clone();
+        let executor = executor.clone();
+        let resolved = self.resolve_service(service);
+        async move { learn(&node, &executor, resolved?.to_string()).await }
     }
 }
 
-/// Returns the type of a topic, and the nodes that publish it, each with the type hash if it is known. Waits until
-/// somebody publishes.
-async fn publishers(
+/// Learns the type of a topic or service from one of the nodes that publish or answer it.
+async fn learn<T: Told>(node: &Node, executor: &ExecutorHandle, topic: String) -> Result<T, AskTypeError> {
+    let (type_name, nodes) = ends(node, executor, T::KIND, &topic).await?;
+    let mut reasons = Vec::new();
+    for (asked, hash) in nodes {
+        match ask(node, executor, &asked, &type_name, hash).await {
+            Ok(found) => return Ok(found),
+            Err(reason) => reasons.push(format!("`{asked}` ({reason})")),
+        }
+    }
+    Err(AskTypeError::NobodyTells { topic, type_name, reasons })
+}
+
+/// Returns the type of a topic or service, and the nodes that have ends of that kind, each with the type hash if it is
+/// known. Waits until there is such an end.
+async fn ends(
     node: &Node,
     executor: &ExecutorHandle,
+    kind: EndpointKind,
     topic: &str,
 ) -> Result<(String, BTreeMap<String, Option<String>>), AskTypeError> {
     let graph = node.graph();
@@ -118,17 +173,21 @@ async fn publishers(
     loop {
         // The future is taken before the graph is read, so no change is missed.
         let change = graph.next_change();
-        let publishers = graph.endpoints(EndpointKind::Publisher, topic);
-        let types: BTreeSet<_> = publishers.iter().map(|publisher| publisher.type_name.clone()).collect();
+        let found = graph.endpoints(kind, topic);
+        let types: BTreeSet<_> = found.iter().map(|end| end.type_name.clone()).collect();
         let mut types: Vec<_> = types.into_iter().collect();
         if types.len() > 1 {
-            return Err(AskTypeError::SeveralTypes { topic: topic.to_owned(), types });
+            let ends = match kind {
+                EndpointKind::Publisher => format!("topic `{topic}` has publishers"),
+                _ => format!("service `{topic}` has servers"),
+            };
+            return Err(AskTypeError::SeveralTypes { ends, types });
         }
         let Some(type_name) = types.pop() else {
             change.await;
             continue;
         };
-        let of = publishers.into_iter().filter_map(|publisher| Some((publisher.node?, publisher.type_hash)));
+        let of = found.into_iter().filter_map(|end| Some((end.node?, end.type_hash)));
         let nodes: BTreeMap<_, _> = of.collect();
         if !nodes.is_empty() {
             return Ok((type_name, nodes));
@@ -143,19 +202,19 @@ async fn publishers(
 }
 
 /// Asks one node. The error is the reason why it did not answer with the type.
-async fn ask(
+async fn ask<T: Told>(
     node: &Node,
     executor: &ExecutorHandle,
     asked: &str,
     type_name: &str,
     hash: Option<String>,
-) -> Result<MessageType, String> {
+) -> Result<T, String> {
     let service = format!("{}/{SERVICE}", asked.trim_end_matches('/'));
     let client = node.create_client::<GetTypeDescription>(&*service).map_err(|error| error.to_string())?;
     if within(executor, DISCOVERY, client.wait_for_service()).await.is_none() {
         return Err(format!("it has no service `{service}`"));
     }
-    let request = GetTypeDescriptionRequest {
+    let mut request = GetTypeDescriptionRequest {
         type_name: type_name.to_owned(),
         type_hash: hash.clone().unwrap_or_default(),
         include_type_sources: false,
@@ -164,15 +223,18 @@ async fn ask(
         let Some(response) = within(executor, ANSWER, client.call(request.clone())).await else { continue };
         let response = response.map_err(|error| error.to_string())?;
         if !response.successful {
+            // The hash in the graph may be that of a part of the service.
+            if T::KIND == EndpointKind::Server && !request.type_hash.is_empty() {
+                request.type_hash.clear();
+                continue;
+            }
             return Err(response.failure_reason);
         }
-        let found = MessageType::from_description(&response.type_description).map_err(|error| error.to_string())?;
-        if found.name() != type_name {
-            return Err(format!("it told what {} is", found.name()));
+        let told = &response.type_description.type_description.type_name;
+        if told != type_name {
+            return Err(format!("it told what {told} is"));
         }
-        let Some(hash) = hash else { return Ok(found.without_hash()) };
-        found.check_hash(&hash).map_err(|error| error.to_string())?;
-        return Ok(found.with_hash());
+        return T::told(&response.type_description, hash.as_deref()).map_err(|error| error.to_string());
     }
     Err("it does not answer".to_owned())
 }

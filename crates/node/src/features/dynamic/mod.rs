@@ -6,6 +6,7 @@
 //! - [`Value`]: the value of a field.
 //! - [`DynamicPublisher`], and subscriptions as of any other type: see
 //!   [`create_dynamic_subscription`](crate::Node::create_dynamic_subscription).
+//! - [`DynamicClient`]: calls a service of a [`ServiceType`], such as one that a node has told.
 //! - [`TypeDescriptionServer`]: describes the types of a node's endpoints, dynamic or not, to other nodes.
 //!
 //! They have the same encoding as messages of Rust types, and the two can be mixed on a topic. A dynamic message takes
@@ -37,18 +38,20 @@
 //! ```
 
 mod ask;
+mod client;
 mod known;
 mod publisher;
 mod server;
 mod subscription;
 
 pub use ask::AskTypeError;
+pub use client::DynamicClient;
 pub(crate) use known::Known;
 pub use publisher::DynamicPublisher;
 #[doc(inline)]
 pub use rospin_dynamic::{
-    DynamicMessage, Field, FieldType, FindTypeError, GetFieldError, MessageType, MessageTypeError, PathError,
-    SetFieldError, Value, WrongValue,
+    DynamicMessage, Field, FieldType, FindTypeError, FromYamlError, GetFieldError, MessageType, MessageTypeError,
+    PathError, ServiceType, SetFieldError, Value, WrongValue, YamlFormat,
 };
 pub(crate) use server::declare_start;
 pub use server::{ServeTypesError, TypeDescriptionServer};

@@ -1,8 +1,8 @@
 //! Values that a file, an argument or the program gives to a parameter before it is declared.
 
 use super::scalar;
-use super::yaml::{Content, Node};
 use crate::features::parameters::value::{ParameterKind, ParameterValue};
+use rospin_dynamic::tree::{Content, Node};
 
 /// Value for a parameter that is not declared yet.
 #[derive(Clone, PartialEq, Debug)]

@@ -4,14 +4,14 @@
 mod beside_rcl;
 mod given;
 mod scalar;
-mod yaml;
 
 use std::path::{Path, PathBuf};
 
-use yaml::{Content, Entry, Node, Problem};
+use rospin_dynamic::tree::{self, Content, Entry, Node, Problem};
 
 pub(crate) use given::Given;
 
+use super::value::{ParameterKind, ParameterValue};
 use crate::names::NodeName;
 
 /// Key between the name of a node and its parameters.
@@ -110,7 +110,7 @@ impl ParameterFile {
             return Err("there is no parameter's name before `:=`".to_owned());
         }
         let problem = |Problem { reason, .. }: Problem| format!("the value is not valid YAML: {reason}");
-        let documents = yaml::read(value).map_err(problem)?;
+        let documents = tree::read(value).map_err(problem)?;
         let Some(value) = documents.last() else {
             return Err("there is no value behind `:=`".to_owned());
         };
@@ -130,7 +130,7 @@ impl ParameterFile {
     }
 
     fn read(file: &str, text: &str) -> Result<Self, ParameterFileError> {
-        let documents = yaml::read(text).map_err(|Problem { line, reason }| ParameterFileError::Syntax {
+        let documents = tree::read(text).map_err(|Problem { line, reason }| ParameterFileError::Syntax {
             file: file.to_owned(),
             reason: format!("line {line}: {reason}"),
         })?;
@@ -176,11 +176,99 @@ impl ParameterFile {
         Ok(())
     }
 
+    /// Returns the names and values that the file has for a node, in the order of the file. The last value of a name
+    /// counts. `kind` returns the type of a parameter, if it is known, which an empty list gets.
+    ///
+    /// ```
+    /// use rospin::graph::NodeName;
+    /// use rospin::parameters::{ParameterFile, ParameterValue};
+    ///
+    /// let file = ParameterFile::parse("/**: {ros__parameters: {pid: {p: 2.0}, frame: base}}")?;
+    /// let settings = file.settings(&NodeName::new("/robot", "arm")?, |_| None)?;
+    /// assert_eq!(settings[0], ("pid.p".to_owned(), ParameterValue::Double(2.0)));
+    /// assert_eq!(settings[1], ("frame".to_owned(), ParameterValue::from("base")));
+    /// let others = file.without_wildcards();
+    /// assert!(others.settings(&NodeName::new("/robot", "arm")?, |_| None)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a value is one that no parameter can have.
+    pub fn settings(
+        &self,
+        node: &NodeName,
+        kind: impl Fn(&str) -> Option<ParameterKind>,
+    ) -> Result<Vec<(String, ParameterValue)>, ParameterFileError> {
+        let mut settings = Vec::new();
+        for (name, given) in self.of_node(node) {
+            let value = given.value(kind(&name), true, None).map_err(|reason| ParameterFileError::Meaning {
+                file: "(file)".to_owned(),
+                place: name.clone(),
+                reason,
+            })?;
+            settings.retain(|(known, _)| *known != name);
+            let value = value.for_kind(kind(&name));
+            settings.push((name, value));
+        }
+        Ok(settings)
+    }
+
+    /// Returns the file without what it has for all nodes that a pattern such as `/**` matches.
+    #[must_use]
+    pub fn without_wildcards(mut self) -> Self {
+        self.sections.retain(|(pattern, _)| !pattern.contains('*'));
+        self
+    }
+
     /// Returns the parameters that the file has for a node.
     pub(crate) fn of_node(&self, node: &NodeName) -> impl Iterator<Item = (String, Given)> {
         let node = node.to_string();
         let sections = self.sections.iter().filter(move |(pattern, _)| matches(&parts(pattern), &parts(&node)));
         sections.flat_map(|(_, parameters)| parameters.iter().cloned())
+    }
+}
+
+impl ParameterValue {
+    /// Returns the value that a text means on a command line, by the rules of parameter files: `true`, `2`, `2.5`,
+    /// `[1, 2]`. A text that is none of these is a string, as for `ros2 param set`. `kind` is the type of the
+    /// parameter, if it is known: an integer is a floating-point number for one, and every text is a string for one.
+    ///
+    /// ```
+    /// use rospin::parameters::{ParameterKind, ParameterValue};
+    ///
+    /// assert_eq!(ParameterValue::from_yaml("2", None), ParameterValue::Integer(2));
+    /// assert_eq!(ParameterValue::from_yaml("2", Some(ParameterKind::Double)), ParameterValue::Double(2.0));
+    /// assert_eq!(ParameterValue::from_yaml("2", Some(ParameterKind::String)), ParameterValue::from("2"));
+    /// assert_eq!(ParameterValue::from_yaml("a: b", None), ParameterValue::from("a: b"));
+    /// ```
+    #[must_use]
+    pub fn from_yaml(text: &str, kind: Option<ParameterKind>) -> Self {
+        let is_text = kind == Some(ParameterKind::String) && !text.starts_with(['\'', '"']);
+        let documents = tree::read(text).unwrap_or_default();
+        let [document] = &documents[..] else { return text.into() };
+        if is_text {
+            return text.into();
+        }
+        let value = match Given::of(document) {
+            Given::Invalid(_) => return text.into(),
+            given => given.value(kind, true, None).unwrap_or_else(|_| text.into()),
+        };
+        value.for_kind(kind)
+    }
+
+    /// Returns the value as one of that type, if integers may stand for it.
+    fn for_kind(self, kind: Option<ParameterKind>) -> Self {
+        match (self, kind) {
+            (Self::Integer(value), Some(ParameterKind::Double)) => Self::Double(value as f64),
+            (Self::IntegerArray(values), Some(ParameterKind::DoubleArray)) => {
+                Self::DoubleArray(values.into_iter().map(|value| value as f64).collect())
+            }
+            (Self::IntegerArray(values), Some(ParameterKind::ByteArray)) => {
+                let bytes: Result<Vec<u8>, _> = values.iter().map(|value| u8::try_from(*value)).collect();
+                bytes.map_or(Self::IntegerArray(values), Self::ByteArray)
+            }
+            (value, _) => value,
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Types and values of scalars, by the rules of rcl. These are YAML 1.1 in part, and C's functions `strtoll` and
 //! `strtod`.
 
-use super::yaml::Scalar;
 use crate::features::parameters::value::ParameterValue;
+use rospin_dynamic::tree::Scalar;
 
 /// Returns the value of a scalar.
 pub(super) fn value_of(scalar: &Scalar) -> ParameterValue {
