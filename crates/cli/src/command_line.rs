@@ -6,13 +6,19 @@ use std::process::ExitCode;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use rospin_report::Failure;
 
+use crate::action;
 use crate::analyze;
 use crate::demo;
 use crate::deploy;
 use crate::doctor;
+use crate::interface;
 use crate::lab;
+use crate::lifecycle;
 use crate::manual;
+use crate::node;
+use crate::param;
 use crate::replay;
+use crate::service;
 use crate::simulate;
 use crate::top;
 use crate::topic;
@@ -64,6 +70,12 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: replay::NAME, command: replay::command, run: replay::run },
     Subcommand { name: top::NAME, command: top::command, run: top::run },
     Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
+    Subcommand { name: node::NAME, command: node::command, run: node::run },
+    Subcommand { name: service::NAME, command: service::command, run: service::run },
+    Subcommand { name: param::NAME, command: param::command, run: param::run },
+    Subcommand { name: action::NAME, command: action::command, run: action::run },
+    Subcommand { name: lifecycle::NAME, command: lifecycle::command, run: lifecycle::run },
+    Subcommand { name: interface::NAME, command: interface::command, run: interface::run },
     Subcommand { name: lab::NAME, command: lab::command, run: lab::run },
     Subcommand {
         name: manual::COMPLETIONS,
@@ -104,6 +116,49 @@ mod tests {
         command().debug_assert();
         for known in SUBCOMMANDS {
             assert_eq!((known.command)().get_name(), known.name);
+        }
+    }
+
+    /// Returns the words of a command as a shell does, without what follows a redirection or a pipe.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (at, part) in line.split('\'').enumerate() {
+            if at % 2 == 1 {
+                words.push(part.to_owned());
+                continue;
+            }
+            for word in part.split_whitespace() {
+                if word.starts_with(['>', '|', '#']) {
+                    return words;
+                }
+                words.push(word.to_owned());
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn the_commands_of_the_book_about_a_running_robot_are_valid() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/guide/ask.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        let mut count = 0;
+        for line in text.lines().filter(|line| line.starts_with("rospin ")) {
+            command().try_get_matches_from(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
+            count += 1;
+        }
+        assert!(count > 20, "{count}");
+    }
+
+    #[cfg(not(any(feature = "dds", feature = "zenoh")))]
+    #[test]
+    fn without_a_middleware_a_robot_cannot_be_asked() {
+        for arguments in [&["rospin", "topic", "list"][..], &["rospin", "param", "get", "/a", "b"]] {
+            let matches = command().try_get_matches_from(arguments).unwrap();
+            let failure = run(&matches, &mut Vec::new()).unwrap_err();
+            assert!(matches!(failure, Failure::Input(_)), "exit code 2");
+            let expected = "this `rospin` was built without a middleware, so it reaches no other program; build it with \
+                            `cargo install rospin-cli --features dds`, or `zenoh`, or both";
+            assert_eq!(failure.to_string(), expected);
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! `rospin lab ARGS` runs the program `rospin-lab`, which has the experiments and a workspace of its own.
 
+mod action;
 mod analyze;
 mod command_line;
 mod demo;
@@ -10,12 +11,17 @@ mod deploy;
 mod doctor;
 #[cfg(test)]
 mod faults;
+mod interface;
 mod isolated;
 mod lab;
+mod lifecycle;
 mod manual;
+mod node;
+mod param;
 mod replay;
 mod ros;
 mod scenario_file;
+mod service;
 mod simulate;
 mod top;
 mod topic;

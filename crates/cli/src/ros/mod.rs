@@ -3,15 +3,18 @@
 //! Each of them is a function of a [`Session`], which has a node of rospin's own, and of a writer. So tests run it in
 //! their own process, beside the nodes that it asks.
 
+pub(crate) mod ends;
+mod mailbox;
+mod names;
+pub(crate) mod python;
+mod qos;
 mod session;
+pub(crate) mod types;
 
+pub(crate) use mailbox::Mailbox;
+pub(crate) use names::{find_node, find_service, find_topic, is_hidden, missing};
+pub(crate) use qos::{QosOptions, end_text};
 pub(crate) use session::{Discovery, Session};
-
-/// Returns true if a part of the name begins with an underscore: tools list such topics, services and nodes only if
-/// asked for.
-pub(crate) fn is_hidden(name: &str) -> bool {
-    name.split('/').any(|part| part.starts_with('_'))
-}
 
 /// Returns the types of a topic or service as lists show them.
 pub(crate) fn types_text(types: &std::collections::BTreeSet<String>) -> String {
@@ -54,20 +57,5 @@ pub(crate) mod testing {
         let mut out = Vec::new();
         run(&mut out).map_err(|failure| failure.to_string())?;
         Ok(String::from_utf8(out).unwrap())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_with_an_underscore_at_the_beginning_of_a_part_is_hidden() {
-        for name in ["/_hidden", "/a/_action/status", "/_ros2cli_7/get"] {
-            assert!(is_hidden(name), "{name}");
-        }
-        for name in ["/", "/a_", "/a_/b_c"] {
-            assert!(!is_hidden(name), "{name}");
-        }
     }
 }

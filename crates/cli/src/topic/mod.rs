@@ -1,6 +1,11 @@
 //! `rospin topic`: the topics of a running robot.
 
+mod echo;
+mod info;
 mod list;
+mod publish;
+mod rate;
+mod window;
 
 use std::io::Write;
 
@@ -18,6 +23,12 @@ Options and output are those of `ros2 topic`. The middleware is the one that RMW
 
 Examples:
   rospin topic list -t
+  rospin topic info -v /scan                       who publishes and hears it, with which quality of service
+  rospin topic echo /odom --field pose.pose.position
+  rospin topic echo --once --no-arr /image
+  rospin topic pub -r 10 /cmd_vel geometry_msgs/msg/Twist '{linear: {x: 0.5}}'
+  rospin topic pub --once /chatter '{data: hello}'   the type of a topic that is there may be left out
+  rospin topic hz /scan
 
 Exit code: 0, 1 if there is no such topic, 2 if an option is wrong.")]
 struct Options {
@@ -36,6 +47,22 @@ struct Options {
 enum Action {
     /// Lists the topics
     List(list::Options),
+    /// Prints the type of a topic, and who publishes and hears it
+    Info(info::Options),
+    /// Prints the messages of a topic
+    Echo(echo::Options),
+    /// Publishes messages
+    Pub(publish::Options),
+    /// Prints how often messages come, once a second
+    Hz(rate::HzOptions),
+    /// Prints how many bytes come, once a second
+    Bw(rate::Options),
+    /// Prints how old messages are when they come, by the stamps in their headers
+    Delay(rate::Options),
+    /// Prints the type of a topic
+    Type(info::TypeOptions),
+    /// Prints the topics of a type
+    Find(info::FindOptions),
 }
 
 /// Returns the subcommand with all options.
@@ -46,14 +73,33 @@ pub(crate) fn command() -> Command {
 /// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
-    let session = Session::join(&options.discovery)?;
+    let name = match &options.action {
+        Action::Echo(echo) => echo.node_name.as_deref(),
+        Action::Pub(publish) => publish.node_name.as_deref(),
+        _ => None,
+    };
+    let session = Session::join_as(&options.discovery, name)?;
     run_with(&session, &options, out)
 }
 
 fn run_with(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     match &options.action {
         Action::List(list) => list::run(session, list, options.include_hidden_topics, out),
+        Action::Info(info) => info::run(session, info, out),
+        Action::Echo(echo) => echo::run(session, echo, out),
+        Action::Pub(publish) => publish::run(session, publish, out),
+        Action::Hz(hz) => rate::run_hz(session, hz, out),
+        Action::Bw(bw) => rate::run_bw(session, bw, out),
+        Action::Delay(delay) => rate::run_delay(session, delay, out),
+        Action::Type(of) => info::run_type(session, of, out),
+        Action::Find(find) => info::run_find(session, find, options.include_hidden_topics, out),
     }
+}
+
+/// Prints a remark on stderr, so that stdout has only what was asked for.
+fn warn(sentence: &str) {
+    // If stderr is closed, the remark cannot be printed.
+    let _ = writeln!(std::io::stderr().lock(), "warning: {sentence}");
 }
 
 #[cfg(test)]

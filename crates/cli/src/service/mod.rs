@@ -1,0 +1,208 @@
+//! `rospin service`: the services of a running robot.
+
+mod call;
+
+use std::io::Write;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use rospin_report::Failure;
+
+use crate::ros::{Discovery, Session, find_service, is_hidden, types, types_text};
+
+pub(crate) const NAME: &str = "service";
+
+/// Lists, shows and calls the services of a running robot
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Options and output are those of `ros2 service`. The middleware is the one that RMW_IMPLEMENTATION names, and ROS_DOMAIN_ID counts.
+
+Examples:
+  rospin service list -t
+  rospin service call /add example_interfaces/srv/AddTwoInts '{a: 2, b: 3}'
+  rospin service call /switch '{data: true}'         the type may be left out: the server is asked for it
+
+Exit code: 0, 1 if there is no such service or it does not answer, 2 if an option or a value is wrong.")]
+struct Options {
+    /// Counts services that begin with an underscore, too
+    #[arg(long, global = true)]
+    include_hidden_services: bool,
+
+    #[command(flatten)]
+    discovery: Discovery,
+
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Lists the services
+    List(ListOptions),
+    /// Prints the type of a service, and the numbers of its clients and servers
+    Info(NameOptions),
+    /// Calls a service, and prints the response
+    Call(call::Options),
+    /// Prints the type of a service
+    Type(NameOptions),
+    /// Prints the services of a type
+    Find(FindOptions),
+}
+
+#[derive(Args, Debug)]
+struct ListOptions {
+    /// Shows the types, too
+    #[arg(long, short = 't')]
+    show_types: bool,
+
+    /// Prints only the number of services
+    #[arg(long, short)]
+    count_services: bool,
+}
+
+#[derive(Args, Debug)]
+struct NameOptions {
+    /// Service, such as /add_two_ints
+    service: String,
+}
+
+#[derive(Args, Debug)]
+struct FindOptions {
+    /// Type, such as std_srvs/srv/SetBool
+    service_type: String,
+
+    /// Prints only the number of services
+    #[arg(long, short)]
+    count_services: bool,
+}
+
+/// Returns the subcommand with all options.
+pub(crate) fn command() -> Command {
+    Options::augment_args(Command::new(NAME)).disable_help_subcommand(true).arg_required_else_help(true)
+}
+
+/// Runs the command. `out` is stdout.
+pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
+    run_with(&Session::join(&options.discovery)?, &options, out)
+}
+
+fn run_with(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    match &options.action {
+        Action::List(list) => print(session, None, list.show_types, list.count_services, options, out),
+        Action::Find(find) => {
+            let wanted = types::full_name(&find.service_type, "srv");
+            print(session, Some(&wanted), false, find.count_services, options, out)
+        }
+        Action::Info(of) => info(session, of, out),
+        Action::Call(call) => call::run(session, call, out),
+        Action::Type(of) => {
+            let service = find_service(session, &of.service)?;
+            for of in &session.node().service_names_and_types()[&service] {
+                writeln!(out, "{of}")?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Prints the services, or those of a type.
+fn print(
+    session: &Session,
+    wanted: Option<&str>,
+    with_types: bool,
+    is_count: bool,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    session.discover()?;
+    let mut services = session.node().service_names_and_types();
+    services.retain(|name, _| options.include_hidden_services || !is_hidden(name));
+    if let Some(wanted) = wanted {
+        services.retain(|_, types| types.contains(wanted));
+    }
+    if is_count {
+        writeln!(out, "{}", services.len())?;
+        return Ok(());
+    }
+    for (name, types) in &services {
+        if with_types {
+            writeln!(out, "{name} [{}]", types_text(types))?;
+        } else {
+            writeln!(out, "{name}")?;
+        }
+    }
+    Ok(())
+}
+
+fn info(session: &Session, options: &NameOptions, out: &mut dyn Write) -> Result<(), Failure> {
+    session.discover()?;
+    let node = session.node();
+    let service = node.resolve_service(&options.service).map_err(Failure::input)?.to_string();
+    let services = node.service_names_and_types();
+    let Some(types) = services.get(&service) else {
+        return Err(crate::ros::missing("service", &service, services.keys()));
+    };
+    writeln!(out, "Type: {}", types_text(types))?;
+    writeln!(out, "Clients count: {}", node.count_clients(&service).map_err(Failure::run)?)?;
+    writeln!(out, "Services count: {}", node.count_servers(&service).map_err(Failure::run)?)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
+
+    use super::*;
+    use crate::ros::testing::{Robot, parse, written};
+
+    fn service(robot: &Robot, arguments: &[&str]) -> Result<String, String> {
+        let matches = parse(command(), &[&[NAME], arguments].concat());
+        let options = Options::from_arg_matches(&matches).unwrap();
+        written(|out| run_with(&robot.session, &options, out))
+    }
+
+    fn switch(robot: &Robot) -> rospin::Service {
+        let answer = |request: SetBoolRequest| SetBoolResponse { success: request.data, message: "it's on".to_owned() };
+        robot.node("lamp").create_service("switch", answer).unwrap()
+    }
+
+    #[test]
+    fn services_are_listed_and_described() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        let list = service(&robot, &["list", "-t"]).unwrap();
+        assert!(list.contains("/switch [std_srvs/srv/SetBool]\n"), "{list}");
+        assert_eq!(service(&robot, &["find", "std_srvs/SetBool"]).unwrap(), "/switch\n");
+        assert_eq!(service(&robot, &["find", "-c", "std_srvs/srv/SetBool"]).unwrap(), "1\n");
+        assert_eq!(service(&robot, &["type", "switch"]).unwrap(), "std_srvs/srv/SetBool\n");
+        let info = service(&robot, &["info", "/switch"]).unwrap();
+        assert_eq!(info, "Type: std_srvs/srv/SetBool\nClients count: 0\nServices count: 1\n");
+        assert_eq!(service(&robot, &["type", "/swich"]).unwrap_err(), "no service /swich; nearest: /switch");
+    }
+
+    #[test]
+    fn a_call_prints_request_and_response() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        let expected = "requester: making request: std_srvs.srv.SetBool_Request(data=True)\n\n\
+             response:\nstd_srvs.srv.SetBool_Response(success=True, message=\"it's on\")\n\n";
+        assert_eq!(service(&robot, &["call", "/switch", "std_srvs/srv/SetBool", "{data: true}"]).unwrap(), expected);
+        assert_eq!(service(&robot, &["call", "/switch", "{data: true}"]).unwrap(), expected);
+        let off = service(&robot, &["call", "/switch", "std_srvs/SetBool"]).unwrap();
+        assert!(off.contains("success=False"), "{off}");
+        let yaml = service(&robot, &["call", "--yaml", "/switch", "{data: true}"]).unwrap();
+        assert_eq!(yaml, "success: true\nmessage: it's on\n");
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_made_is_an_error() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        let error = service(&robot, &["call", "/swich", "{data: true}"]).unwrap_err();
+        assert_eq!(error, "no service /swich; nearest: /switch");
+        let error = service(&robot, &["call", "/switch", "{date: true}"]).unwrap_err();
+        assert_eq!(error, "`date`: std_srvs/srv/SetBool_Request has no field `date`; it has data");
+        let error = service(&robot, &["call", "/switch", "std_srvs/srv/Trigger", "{}"]).unwrap_err();
+        assert_eq!(error, "service /switch is of type std_srvs/srv/SetBool, not std_srvs/srv/Trigger");
+    }
+}
