@@ -174,6 +174,15 @@ fn started(error: rospin::errors::InitError) -> Failure {
             )
             .into(),
         ),
-        error => Failure::run(error),
+        error => {
+            let mut sentence = error.to_string();
+            let mut cause = std::error::Error::source(&error);
+            while let Some(inner) = cause {
+                sentence.push_str(": ");
+                sentence.push_str(&inner.to_string());
+                cause = inner.source();
+            }
+            Failure::Run(sentence.into())
+        }
     }
 }

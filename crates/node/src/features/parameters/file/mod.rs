@@ -240,6 +240,8 @@ impl ParameterValue {
     /// assert_eq!(ParameterValue::from_yaml("2", Some(ParameterKind::Double)), ParameterValue::Double(2.0));
     /// assert_eq!(ParameterValue::from_yaml("2", Some(ParameterKind::String)), ParameterValue::from("2"));
     /// assert_eq!(ParameterValue::from_yaml("a: b", None), ParameterValue::from("a: b"));
+    /// let texts = ParameterValue::from_yaml("[x, y, 1]", Some(ParameterKind::StringArray));
+    /// assert_eq!(texts, ParameterValue::from(vec!["x".to_owned(), "y".to_owned(), "1".to_owned()]));
     /// ```
     #[must_use]
     pub fn from_yaml(text: &str, kind: Option<ParameterKind>) -> Self {
@@ -248,6 +250,11 @@ impl ParameterValue {
         let [document] = &documents[..] else { return text.into() };
         if is_text {
             return text.into();
+        }
+        if kind == Some(ParameterKind::StringArray)
+            && let Some(texts) = texts_of(document)
+        {
+            return Self::StringArray(texts);
         }
         let value = match Given::of(document) {
             Given::Invalid(_) => return text.into(),
@@ -270,6 +277,17 @@ impl ParameterValue {
             (value, _) => value,
         }
     }
+}
+
+/// Returns the texts of a list of scalars; `None` for other nodes.
+fn texts_of(node: &Node) -> Option<Vec<String>> {
+    let Content::List(list) = &node.content else { return None };
+    let mut texts = Vec::with_capacity(list.len());
+    for element in list {
+        let Content::Scalar(scalar) = &element.content else { return None };
+        texts.push(scalar.text.clone());
+    }
+    Some(texts)
 }
 
 /// Returns the kind of node, for error messages.
