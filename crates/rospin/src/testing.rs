@@ -147,6 +147,7 @@ impl Harness {
     }
 
     /// Adds a host to the harness's network, and returns what creates its nodes. The harness spins their main executor.
+    /// The host stays until the harness is dropped, or [kills](Self::kill) it. Its nodes may go earlier.
     ///
     /// # Panics
     /// If the harness is not [on a network](Self::on_network).

@@ -13,6 +13,7 @@
 //! `SIMULATED_DAYS=10000 cargo test -p rospin-node --test node fleets` runs so many robot-days, and `SIMULATED_SEED=4711`
 //! one program again. It says how many robot-days a second took with `-- --nocapture`.
 
+mod calm;
 mod extras;
 mod robot;
 mod settle;

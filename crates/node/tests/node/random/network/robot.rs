@@ -258,7 +258,7 @@ pub(super) fn double(node: &Node, name: &str, truth: &Truth) -> Service {
 }
 
 /// The orders by which this is the remainder after a division by three are executed by the robot itself.
-const ITS_OWN: i32 = 1;
+pub(super) const ITS_OWN: i32 = 1;
 
 /// Executes a goal: some feedback, a second each, then the end.
 async fn drive(node: Node, goal: GoalHandle<Fibonacci>, truth: Truth) {
@@ -282,7 +282,7 @@ async fn drive(node: Node, goal: GoalHandle<Fibonacci>, truth: Truth) {
 }
 
 /// Notes the end of a goal.
-fn note_end(truth: &Truth, id: GoalId, state: GoalState, result: &[i32]) {
+pub(super) fn note_end(truth: &Truth, id: GoalId, state: GoalState, result: &[i32]) {
     truth.with(|truth| {
         let now = truth.now;
         let goal = truth.goals.get_mut(&id).unwrap();

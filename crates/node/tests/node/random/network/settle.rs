@@ -34,6 +34,10 @@ impl Fleet {
         self.judge_arms();
         self.judge_graph();
         self.judge_network();
+        self.act_calmly();
+        if self.rng.percent(20) {
+            self.return_at_once();
+        }
         self.forget();
     }
 

@@ -292,6 +292,11 @@ impl Sent {
         self.robot
     }
 
+    /// Returns the feedback that was heard.
+    pub(super) fn heard(&self) -> &[i32] {
+        &self.heard
+    }
+
     /// Polls what the client waits for, and judges it.
     fn poll(&mut self, truth: &Truth) {
         let id = self.handle.id();
