@@ -429,8 +429,12 @@ impl Context {
     }
 
     /// Warns, in the `log` crate, of each name in the deployment file that the program has not had so far: at the end
-    /// of a program that [loads parts later](ContextOptions::loads_later). Does nothing for other programs.
+    /// of a program that [loads parts later](ContextOptions::loads_later). Does nothing for other programs, or if nothing
+    /// was ever spun.
     pub fn warn_of_unknown_names(&self) {
+        if !self.0.loads_later || !self.0.catalog.is_checked() {
+            return;
+        }
         if let (Some(program), Some(deployed)) = (self.0.catalog.contents(), self.deployed()) {
             deployed.warn_of_unknown_names(&program);
         }

@@ -600,10 +600,15 @@ rospin_status rospin_trace_stop(void);
 bool rospin_trace_is_on(void);
 
 /**
- * Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Name
- * each publisher once: its name is kept until the process ends. Locks and allocates.
+ * Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Its
+ * name is kept until it is forgotten. Locks and allocates.
  */
 rospin_status rospin_trace_name_publisher(const uint8_t *publisher, const char *topic);
+
+/**
+ * Forgets the name of a publisher, which sends nothing any more. Does nothing if it has none. Locks.
+ */
+rospin_status rospin_trace_forget_publisher(const uint8_t *publisher);
 
 /**
  * Records that the calling thread publishes a message, at the time `at_ns` on the steady clock: a callback that runs on

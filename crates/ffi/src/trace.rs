@@ -1,8 +1,10 @@
 //! Recordings of what all executors of the process do.
 
+use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rospin_engine::{Instant, RecordError, Recorder};
 use rospin_trace::{FileSink, ProcessName, Settings};
@@ -58,14 +60,32 @@ pub extern "C" fn rospin_trace_is_on() -> bool {
     value_of(false, || Recorder::of_process().is_on())
 }
 
-/// Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Name
-/// each publisher once: its name is kept until the process ends. Locks and allocates.
+/// The numbers of the publishers that have names, by their ids.
+static NAMED: Mutex<BTreeMap<[u8; 16], u64>> = Mutex::new(BTreeMap::new());
+
+/// Names the topic of a publisher, such as "/robot/image". `publisher` is its id, which no other one has: 16 bytes. Its
+/// name is kept until it is forgotten. Locks and allocates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rospin_trace_name_publisher(publisher: *const u8, topic: *const c_char) -> rospin_status {
     status_of(|| {
         // SAFETY: as the header demands.
         let (publisher, topic) = unsafe { (id(publisher)?, needed_text(topic, "topic")?) };
-        let _until_the_end = Recorder::of_process().add_publisher(publisher, topic);
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        named.entry(publisher).or_insert_with(|| Recorder::of_process().add_publisher(publisher, topic));
+        Ok(ROSPIN_OK)
+    })
+}
+
+/// Forgets the name of a publisher, which sends nothing any more. Does nothing if it has none. Locks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rospin_trace_forget_publisher(publisher: *const u8) -> rospin_status {
+    status_of(|| {
+        // SAFETY: as the header demands.
+        let publisher = unsafe { id(publisher) }?;
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(number) = named.remove(&publisher) {
+            Recorder::of_process().remove_publisher(number);
+        }
         Ok(ROSPIN_OK)
     })
 }

@@ -125,6 +125,31 @@ static void a_program_may_load_its_parts_later(const char *folder) {
   rospin_context_destroy(context);
 }
 
+/* It may have ended early, so its names say nothing. */
+static void a_program_that_never_spun_has_no_unknown_names(const char *folder) {
+  char plan[512];
+  snprintf(plan, sizeof(plan), "%s", path_of(folder, "never_spun.toml"));
+  write_file(plan, "callback = [{ name = 'image', priority = 7 }]\n");
+  const char *const files[] = {plan};
+  rospin_context_options options = {
+      .struct_size = sizeof(options), .deployment_files = files, .deployment_files_count = 1};
+  rospin_set_log(count_warnings, NULL, ROSPIN_LOG_WARN);
+  atomic_store(&warnings_of_image, 0);
+  for (int loads_later = 0; loads_later < 2; loads_later++) {
+    options.loads_later = loads_later == 1;
+    rospin_context *context;
+    CHECK(rospin_context_create(&options, &context) == ROSPIN_OK);
+    rospin_executor_options main = {.struct_size = sizeof(main), .name = "main"};
+    rospin_executor *executor;
+    CHECK(rospin_executor_create(context, &main, &executor) == ROSPIN_OK);
+    rospin_context_warn_of_unknown_names(context);
+    rospin_executor_destroy(executor);
+    rospin_context_destroy(context);
+  }
+  CHECK(warnings_of_image == 0);
+  rospin_set_log(NULL, NULL, 0);
+}
+
 static void mistakes_in_files_are_told(const char *folder) {
   const char *const missing[] = {path_of(folder, "missing.toml")};
   rospin_context_options options = {
@@ -143,6 +168,7 @@ static void mistakes_in_files_are_told(const char *folder) {
 void test_deployment(const char *folder) {
   a_file_gives_priorities_and_executors(folder);
   a_program_may_load_its_parts_later(folder);
+  a_program_that_never_spun_has_no_unknown_names(folder);
   mistakes_in_files_are_told(folder);
 }
 
@@ -174,6 +200,7 @@ static int32_t nothing(void *data, void *item) {
 
 static void publications_have_their_callbacks(void) {
   CHECK(rospin_trace_name_publisher(NULL, "/c") == ROSPIN_ERROR_INVALID);
+  CHECK(rospin_trace_name_publisher(publisher, "/c") == ROSPIN_OK);
   CHECK(rospin_trace_name_publisher(publisher, "/c") == ROSPIN_OK);
   struct fixture f = fixture_new(NULL, 1);
   rospin_entity_options options = {.struct_size = sizeof(options), .name = "sends", .kind = ROSPIN_KIND_WAITABLE};
@@ -209,6 +236,9 @@ void test_trace(const char *folder) {
   rospin_entity_destroy(entity);
   fixture_end(&f);
   publications_have_their_callbacks();
+  CHECK(rospin_trace_forget_publisher(NULL) == ROSPIN_ERROR_INVALID);
+  CHECK(rospin_trace_forget_publisher(publisher) == ROSPIN_OK);
+  CHECK(rospin_trace_forget_publisher(publisher) == ROSPIN_OK);
   CHECK(rospin_trace_stop() == ROSPIN_OK);
   CHECK(!rospin_trace_is_on());
 }
