@@ -29,17 +29,23 @@ const CHAINS: &str = "\
 # from the sensor to the actuator. Only the first of them may be a timer.
 ";
 
-/// Writes the template to the file. Where it replaces an earlier one, the file is always complete for its readers.
+/// Writes the template to the file. Where it replaces an earlier one, the file is always complete for its readers, unless
+/// only the file itself can be written.
 pub(crate) fn write(program: &Program, path: &Path) -> io::Result<()> {
     let text = template(program);
     if !fs::symlink_metadata(path).is_ok_and(|file| file.is_file()) {
         // It is new, a link or a device.
         return fs::write(path, text);
     }
+    // Other programs may write the same file at the same time.
     let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    fs::write(&part, text)?;
-    fs::rename(&part, path)
+    part.push(format!(".{}.part", std::process::id()));
+    if fs::write(&part, &text).and_then(|()| fs::rename(&part, path)).is_ok() {
+        return Ok(());
+    }
+    // The folder lets nobody create files, or the file is mounted by itself.
+    let _ = fs::remove_file(&part);
+    fs::write(path, text)
 }
 
 /// Returns a deployment file with everything that the program has, and the example of a chain in comments.

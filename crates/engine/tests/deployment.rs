@@ -373,6 +373,20 @@ fn a_template_names_everything_and_can_be_loaded() {
 }
 
 #[test]
+fn a_template_is_written_where_only_the_file_itself_can_be_written() {
+    let folder = std::env::temp_dir().join(format!("rospin-template-folder-{}", std::process::id()));
+    let file = folder.join("template.toml");
+    // These names are taken, as if nobody could create files beside the template.
+    for taken in ["part".to_owned(), format!("{}.part", std::process::id())] {
+        std::fs::create_dir_all(folder.join(format!("template.toml.{taken}"))).unwrap();
+    }
+    std::fs::write(&file, "").unwrap();
+    program(ContextOptions::new().deployment_template(&file)).unwrap();
+    assert_eq!(Deployment::load(&file).unwrap().callbacks.len(), 2);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn parts_that_are_loaded_later_are_known_to_the_file_and_to_its_template() {
     let template = std::env::temp_dir().join(format!("rospin-template-later-{}.toml", std::process::id()));
     let file = "callback = [{ name = \"image\", priority = 7 }]";
