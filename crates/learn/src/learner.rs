@@ -71,7 +71,7 @@ impl<'a> Learner<'a> {
         };
         for (place, callback) in model.callbacks.iter().enumerate() {
             let seen = Seen::of(model, &learner.topics, place);
-            if !options.has_internals && is_internal(&callback.name) {
+            if !options.has_internals && is_internal(&callback.name, callback.kind) {
                 learner.internals.0 += 1;
                 learner.internals.1 += seen.runs;
             } else if seen.runs == 0 {

@@ -175,8 +175,8 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Services and subscriptions that rclcpp gives every node.
-const OF_NODES: [&str; 10] = [
+/// Services that rclcpp gives every node, and those of containers of components.
+const OF_NODES: [&str; 12] = [
     "/get_type_description",
     "/get_logger_levels",
     "/set_logger_levels",
@@ -186,18 +186,21 @@ const OF_NODES: [&str; 10] = [
     "/list_parameters",
     "/set_parameters",
     "/set_parameters_atomically",
-    "/parameter_events",
+    "/_container/load_node",
+    "/_container/unload_node",
+    "/_container/list_nodes",
 ];
 
-/// Returns true if every node has the callback with this name: those of its parameters and its log. Also if it is an
-/// executor's own, or loads components.
+/// Returns true if every node has the callback of this name and kind: those of its parameters and its log. Also if it is
+/// an executor's own, or loads components. A client that calls such a service is not internal.
 #[must_use]
-pub fn is_internal(name: &str) -> bool {
-    is_of_executor(name)
-        || name.contains("/parameters/")
-        || name.contains("/_container/")
-        || name.ends_with("/rosout/records")
-        || OF_NODES.iter().any(|service| name.ends_with(service))
+pub fn is_internal(name: &str, kind: EntityKind) -> bool {
+    let is_of_node = match kind {
+        EntityKind::Service => OF_NODES.iter().any(|service| name.ends_with(service)),
+        EntityKind::Subscription => name.ends_with("/parameter_events"),
+        _ => false,
+    };
+    is_of_node || is_of_executor(name) || name.contains("/parameters/") || name.ends_with("/rosout/records")
 }
 
 /// Returns the kind of entity with that name; a waitable if the name is unknown.
@@ -236,18 +239,26 @@ mod tests {
 
     #[test]
     fn callbacks_of_every_node_and_of_executors_are_internal() {
-        for name in [
-            "planner/parameters/set",
-            "planner/rosout/records",
-            "robot/planner/set_parameters",
-            "planner/parameter_events",
-            "_rospin/main",
-            "ComponentManager/_container/load_node",
+        for (name, kind) in [
+            ("planner/parameters/set", EntityKind::Service),
+            ("planner/rosout/records", EntityKind::Waitable),
+            ("robot/planner/set_parameters", EntityKind::Service),
+            ("planner/parameter_events", EntityKind::Subscription),
+            ("_rospin/main", EntityKind::Waitable),
+            ("ComponentManager/_container/load_node", EntityKind::Service),
         ] {
-            assert!(is_internal(name), "{name}");
+            assert!(is_internal(name, kind), "{name}");
         }
-        for name in ["planner/scan", "rospin/scan", "planner/timer0", "set_parameters"] {
-            assert!(!is_internal(name), "{name}");
+        for (name, kind) in [
+            ("planner/scan", EntityKind::Subscription),
+            ("rospin/scan", EntityKind::Subscription),
+            ("planner/timer0", EntityKind::Timer),
+            ("set_parameters", EntityKind::Service),
+            ("tuner/planner/set_parameters", EntityKind::Client),
+            ("planner/set_parameters", EntityKind::Subscription),
+            ("depot/_container/full", EntityKind::Service),
+        ] {
+            assert!(!is_internal(name, kind), "{name}");
         }
     }
 }

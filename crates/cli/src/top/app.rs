@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use rospin_trace::live::Detail;
-use rospin_trace::names::is_internal;
+use rospin_trace::live::{CallbackView, Detail, View};
+use rospin_trace::names::{is_internal, kind_named};
 
 use super::columns::{Column, Id, Row};
 use super::programs::Shown;
@@ -88,15 +88,24 @@ impl App {
         filter.is_empty() || texts.into_iter().any(|text| text.to_lowercase().contains(&filter))
     }
 
-    /// Returns true if what belongs to the callback of that name is shown.
-    pub(super) fn shows(&self, callback: &str) -> bool {
-        self.has_internals || !is_internal(callback)
+    /// Returns true if the callback is shown.
+    pub(super) fn shows(&self, callback: &CallbackView) -> bool {
+        self.has_internals || !is_internal(&callback.name, kind_named(&callback.kind))
+    }
+
+    /// Returns true if what belongs to the callback of that name is shown: its queues and losses.
+    pub(super) fn shows_of(&self, view: &View, name: &str) -> bool {
+        match view.callbacks.iter().find(|callback| callback.name == name) {
+            Some(callback) => self.shows(callback),
+            // It is the topic of a queue.
+            None => self.has_internals || !is_internal(name, kind_named("subscription")),
+        }
     }
 
     /// Returns true if callbacks of two programs have the same name, so that rows must say whose they are.
     pub(super) fn has_twins(&self) -> bool {
         let mut owners: BTreeMap<&str, u32> = BTreeMap::new();
-        self.all_rows().filter(|row| self.shows(&row.callback.name)).any(|row| {
+        self.all_rows().filter(|row| self.shows(row.callback)).any(|row| {
             let pid = row.program.pid;
             *owners.entry(&row.callback.name).or_insert(pid) != pid
         })
@@ -104,7 +113,7 @@ impl App {
 
     /// Returns the callbacks that the filter lets through, in order.
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
-        let mut rows: Vec<Row<'_>> = self.all_rows().filter(|row| self.shows(&row.callback.name)).collect();
+        let mut rows: Vec<Row<'_>> = self.all_rows().filter(|row| self.shows(row.callback)).collect();
         rows.retain(|row| {
             let of = row.callback;
             self.passes([of.name.as_str(), of.executor.as_str(), of.group.as_str(), row.program.name.as_str()])

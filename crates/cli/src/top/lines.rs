@@ -89,7 +89,7 @@ fn program_line(app: &App, program: &Shown, width: usize) -> Line<'static> {
     let per_second = view.events as f64 * 1e9 / view.interval_ns.max(1) as f64;
     let missed: u64 = view.callbacks.iter().map(|callback| callback.missed_total).sum();
     let lost: u64 = view.losses.iter().map(|loss| loss.total).sum();
-    let shown = view.callbacks.iter().filter(|callback| app.shows(&callback.name)).count();
+    let shown = view.callbacks.iter().filter(|callback| app.shows(callback)).count();
     let hidden = match view.callbacks.len() - shown {
         0 => String::new(),
         hidden => format!(" (+{hidden})"),
@@ -204,7 +204,7 @@ fn queues(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
     let mut rows = Vec::new();
     for (program, queue) in app.programs.iter().flat_map(|of| of.view.queues.iter().map(move |queue| (of, queue))) {
         let taker = queue.callback.as_deref().unwrap_or("-");
-        if app.shows(taker) && app.passes([queue.topic.as_str(), taker]) {
+        if app.shows_of(&program.view, taker) && app.passes([queue.topic.as_str(), taker]) {
             let [fill, max, depth] = [queue.fill, queue.fill_max, queue.depth].map(|number| short(number as f64));
             let (topic, taker) = (pad_name(&queue.topic, name), pad_name(taker, name));
             let text = format!("{}{topic} {taker} {fill:>6} {max:>6} {depth:>6}", whose(app, Some(program)));
@@ -222,7 +222,7 @@ fn losses(app: &App, width: usize) -> (Line<'static>, Vec<Line<'static>>) {
     for program in &app.programs {
         let whose = whose(app, Some(program));
         for loss in &program.view.losses {
-            if !app.shows(&loss.of) || !app.passes([loss.of.as_str(), loss.cause]) {
+            if !app.shows_of(&program.view, &loss.of) || !app.passes([loss.of.as_str(), loss.cause]) {
                 continue;
             }
             let text = format!(

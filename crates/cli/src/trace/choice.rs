@@ -101,7 +101,7 @@ impl Part {
                 let program = &model.processes[callback.process].name;
                 [&callback.name, &callback.group, executor, program].iter().any(|text| has(text, pattern))
             });
-            let is_hidden = !self.internals && is_internal(&callback.name);
+            let is_hidden = !self.internals && is_internal(&callback.name, callback.kind);
             internals += usize::from(is_named && is_hidden);
             callbacks.push(is_named && !is_hidden);
         }
