@@ -36,7 +36,7 @@ public:
     if (!taken->subscription_->take_type_erased(taken->message_.get(), taken->info_)) {
       return nullptr;
     }
-    note_taken(taken->info_.get_rmw_message_info());
+    note_taken(*taken->subscription_, taken->info_.get_rmw_message_info());
     return taken;
   }
 
@@ -70,7 +70,7 @@ public:
     if (!taken->subscription_->take_serialized(*taken->message_, taken->info_)) {
       return nullptr;
     }
-    note_taken(taken->info_.get_rmw_message_info());
+    note_taken_serialized(taken->info_.get_rmw_message_info());
     return taken;
   }
 
@@ -109,7 +109,7 @@ public:
     if (result != RCL_RET_OK) {
       rclcpp::exceptions::throw_from_rcl_error(result, "a loaned message could not be taken");
     }
-    note_taken(info);
+    note_taken(*taken->subscription_, info);
     return taken;
   }
 

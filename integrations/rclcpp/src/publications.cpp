@@ -17,10 +17,11 @@
 #include <map>
 #include <mutex>
 #include <random>
-#include <set>
 #include <string>
 
 #include "process.hpp"
+#include "rcl/error_handling.h"
+#include "rcl/publisher.h"
 #include "rcutils/logging_macros.h"
 #include "rmw/rmw.h"
 
@@ -48,8 +49,8 @@ struct Buffer
 struct Known
 {
   std::mutex mutex;
-  /// Publishers whose topics were named.
-  std::set<Id> publishers;
+  /// The ids of publishers whose topics were named, by their places in memory.
+  std::map<const void *, Id> publishers;
   /// By their places in memory. A buffer in the place of an earlier one is another one.
   std::map<const void *, Buffer> buffers;
   uint64_t last_buffer = 0;
@@ -58,8 +59,12 @@ struct Known
 /// The publication that this thread is about. It may go to several buffers, and to the middleware.
 struct Publication
 {
+  /// Where rcl has the publisher; null if there is no publication.
   const void * publisher = nullptr;
   int64_t at_ns = 0;
+  /// Where the middleware has it, with its id; null unless the publication goes there.
+  const rmw_publisher_t * of_middleware = nullptr;
+  Id id;
 };
 
 thread_local Publication publication;
@@ -94,6 +99,10 @@ Id id_of_buffer(uint64_t number)
 /// Adds a buffer, in place of one that was there before. The lock must be held.
 Buffer & add_buffer(Known & all, const void * place)
 {
+  const auto earlier = all.buffers.find(place);
+  if (earlier != all.buffers.end() && earlier->second.is_named) {
+    (void)rospin_trace_forget_publisher(earlier->second.id.data());
+  }
   all.last_buffer += 1;
   Buffer buffer;
   buffer.id = id_of_buffer(all.last_buffer);
@@ -123,37 +132,65 @@ void name(const Id & id, const char * topic)
 /// Begins a publication of the publisher that rcl has in that place.
 void begin_publication(const void * publisher)
 {
+  publication = Publication();
   publication.publisher = publisher;
   publication.at_ns = now_ns();
 }
 
-/// Records a message that the middleware gets with that time stamp.
-void note_sent(const rmw_publisher_t * publisher, int64_t stamp)
+/// Names the topic of a publisher once, and forgets an earlier one in its place.
+void name_publisher(const rmw_publisher_t * publisher, const Id & id)
 {
+  std::lock_guard<std::mutex> guard(known().mutex);
+  const auto found = known().publishers.find(publisher);
+  if (found != known().publishers.end()) {
+    if (found->second == id) {
+      return;
+    }
+    (void)rospin_trace_forget_publisher(found->second.data());
+  }
+  known().publishers[publisher] = id;
+  name(id, publisher->topic_name);
+}
+
+/// Notes that the publication goes to the middleware, which gets it after this.
+/**
+ * This asks the middleware for the id, which it may not be asked for while it publishes: Zenoh's holds a lock then.
+ */
+void prepare_sent(const rcl_publisher_t * publisher)
+{
+  const rmw_publisher_t * of_middleware = rcl_publisher_get_rmw_handle(publisher);
   rmw_gid_t gid;
-  if (rmw_get_gid_for_publisher(publisher, &gid) != RMW_RET_OK) {
+  if (of_middleware == nullptr) {
+    rcl_reset_error();
+    return;
+  }
+  if (rmw_get_gid_for_publisher(of_middleware, &gid) != RMW_RET_OK) {
     rmw_reset_error();
     return;
   }
-  Id id;
-  std::memcpy(id.data(), gid.data, id.size());
-  {
-    std::lock_guard<std::mutex> guard(known().mutex);
-    if (known().publishers.insert(id).second) {
-      name(id, publisher->topic_name);
-    }
-  }
-  (void)rospin_trace_sent(id.data(), static_cast<uint64_t>(stamp), publication.at_ns);
+  std::memcpy(publication.id.data(), gid.data, publication.id.size());
+  publication.of_middleware = of_middleware;
+  name_publisher(of_middleware, publication.id);
 }
 
+/// Records that the middleware gets a message with that time stamp. It may hold its locks.
+void note_sent(const void * publisher, int64_t stamp)
+{
+  if (publication.of_middleware == publisher) {
+    (void)rospin_trace_sent(publication.id.data(), static_cast<uint64_t>(stamp), publication.at_ns);
+    publication = Publication();
+  }
+}
+
+/// Counts a message in a buffer. It is a publication only if this thread is about one: a late subscription gets the
+/// last messages of its topic, which were published before.
 void note_enqueued(const void * place, uint64_t size, bool overwritten)
 {
-  if (publication.publisher == nullptr) {
-    begin_publication(place);
-  }
   std::lock_guard<std::mutex> guard(known().mutex);
   Buffer & buffer = buffer_at(known(), place, size - 1);
-  (void)rospin_trace_sent(buffer.id.data(), buffer.back, publication.at_ns);
+  if (publication.publisher != nullptr) {
+    (void)rospin_trace_sent(buffer.id.data(), buffer.back, publication.at_ns);
+  }
   buffer.back += 1;
   buffer.front += overwritten ? 1 : 0;
 }
@@ -172,6 +209,17 @@ void note_dequeued(const void * place, uint64_t size)
   buffer.front += 1;
 }
 
+/// Has the name of a protected function of subscriptions: true for a publisher whose messages also come within the
+/// process. rclcpp discards them where they come from the middleware.
+class Discards : public rclcpp::SubscriptionBase
+{
+public:
+  static bool (rclcpp::SubscriptionBase::* from())(const rmw_gid_t *) const
+  {
+    return &Discards::matches_any_intra_process_publishers;
+  }
+};
+
 /// Returns tracetools' function of that name, or null.
 template<typename Function>
 Function * next_function(const char * name, Function *)
@@ -181,7 +229,14 @@ Function * next_function(const char * name, Function *)
 
 }  // namespace
 
-void note_taken(const rmw_message_info_t & info)
+void note_taken(const rclcpp::SubscriptionBase & subscription, const rmw_message_info_t & info)
+{
+  if (rospin_trace_is_on() && !(subscription.*Discards::from())(&info.publisher_gid)) {
+    note_taken_serialized(info);
+  }
+}
+
+void note_taken_serialized(const rmw_message_info_t & info)
 {
   if (!rospin_trace_is_on() || info.from_intra_process) {
     return;
@@ -221,9 +276,12 @@ void ros_trace_rclcpp_ring_buffer_dequeue(const void * buffer, uint64_t index, u
 
 void ros_trace_rcl_publish(const void * publisher, const void * message)
 {
-  // A publication may have gone to this process before.
-  if (rospin_trace_is_on() && rospin::publication.publisher != publisher) {
-    rospin::begin_publication(publisher);
+  if (rospin_trace_is_on()) {
+    // It may have gone to this process before.
+    if (rospin::publication.publisher != publisher) {
+      rospin::begin_publication(publisher);
+    }
+    rospin::prepare_sent(static_cast<const rcl_publisher_t *>(publisher));
   }
   ROSPIN_NEXT(ros_trace_rcl_publish, publisher, message)
 }
@@ -231,11 +289,7 @@ void ros_trace_rcl_publish(const void * publisher, const void * message)
 void ros_trace_rmw_publish(const void * publisher, const void * message, int64_t stamp)
 {
   if (rospin_trace_is_on()) {
-    if (rospin::publication.publisher == nullptr) {
-      rospin::begin_publication(publisher);
-    }
-    rospin::note_sent(static_cast<const rmw_publisher_t *>(publisher), stamp);
-    rospin::publication.publisher = nullptr;
+    rospin::note_sent(publisher, stamp);
   }
   ROSPIN_NEXT(ros_trace_rmw_publish, publisher, message, stamp)
 }
@@ -251,6 +305,8 @@ void ros_trace_rclcpp_intra_publish(const void * publisher, const void * message
 void ros_trace_rclcpp_construct_ring_buffer(const void * buffer, uint64_t capacity)
 {
   if (rospin_trace_is_on()) {
+    // What comes into it before the next publication was published earlier.
+    rospin::publication = rospin::Publication();
     std::lock_guard<std::mutex> guard(rospin::known().mutex);
     rospin::add_buffer(rospin::known(), buffer);
   }

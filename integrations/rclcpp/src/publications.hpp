@@ -9,8 +9,11 @@
 namespace rospin
 {
 
-/// Records that this thread has taken a message of the middleware's, if there is a recording.
-void note_taken(const rmw_message_info_t & info);
+/// Records that this thread has taken a message of the middleware's, if there is a recording and the subscription does
+/// not discard it.
+void note_taken(const rclcpp::SubscriptionBase & subscription, const rmw_message_info_t & info);
+/// The same for a serialized message, which is not discarded.
+void note_taken_serialized(const rmw_message_info_t & info);
 
 /// While there is one, this thread takes messages of the same process from that topic.
 class TakingFromProcess
