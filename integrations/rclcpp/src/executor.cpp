@@ -36,15 +36,16 @@ public:
   /**
    * The node's own group has the node's name, as in Rust.
    */
-  std::vector<NamedGroup> groups_of(NodeBase & node)
+  std::vector<NamedGroup> groups_of(const NodeBase::SharedPtr & node)
   {
     std::vector<NamedGroup> groups;
-    const std::string full = node.get_fully_qualified_name();
-    node.for_each_callback_group(
+    const std::string full = node->get_fully_qualified_name();
+    const std::weak_ptr<const void> owner = node;
+    node->for_each_callback_group(
       [&](rclcpp::CallbackGroup::SharedPtr group) {
-        const bool is_own = group == node.get_default_callback_group();
-        const std::string name = is_own ? node.get_name() : numbered(group, full);
-        groups.push_back({std::move(group), full, name});
+        const bool is_own = group == node->get_default_callback_group();
+        const std::string name = is_own ? node->get_name() : numbered(group, full);
+        groups.push_back({std::move(group), full, name, owner, false});
       });
     return groups;
   }
@@ -53,13 +54,13 @@ public:
   NamedGroup named_group(const rclcpp::CallbackGroup::SharedPtr & group, const NodeBase::SharedPtr & node)
   {
     if (node) {
-      for (NamedGroup & named : groups_of(*node)) {
+      for (NamedGroup & named : groups_of(node)) {
         if (named.group == group) {
           return std::move(named);
         }
       }
     }
-    return {group, "", numbered(group, "")};
+    return {group, "", numbered(group, ""), node, false};
   }
 
 private:
@@ -106,6 +107,8 @@ public:
   void note_change();
   /// Returns the groups that the registry is to have, and adds their nodes to `held`.
   std::vector<NamedGroup> named_groups(std::vector<NodeBase::SharedPtr> & held);
+  /// Waits until no other thread runs a callback of the node's that was removed. None of them starts any more.
+  void wait_for_removed(const NodeBase::SharedPtr & node);
 
   Executor & executor;
   const std::shared_ptr<rospin_context> context;
@@ -129,6 +132,10 @@ public:
   /// Nodes and groups, in the order in which they were added.
   std::vector<NodeBase::WeakPtr> nodes;
   std::vector<std::pair<rclcpp::CallbackGroup::WeakPtr, NodeBase::WeakPtr>> groups;
+  /// Nodes whose callbacks are being waited for. Of these, only clients are left.
+  std::set<NodeBase::SharedPtr> ending;
+  /// Callbacks that may run still, by whatever they were removed.
+  std::vector<Removed> removed;
   GroupNames names;
 
 private:
@@ -221,8 +228,9 @@ std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::Share
       continue;
     }
     held.push_back(node);
-    for (NamedGroup & group : names.groups_of(*node)) {
+    for (NamedGroup & group : names.groups_of(node)) {
       if (left.erase(group.group) > 0) {
+        group.is_ending = ending.count(node) > 0;
         named.push_back(std::move(group));
       }
     }
@@ -241,6 +249,28 @@ std::vector<NamedGroup> Executor::Spin::named_groups(std::vector<NodeBase::Share
     ++it;
   }
   return named;
+}
+
+void Executor::Spin::wait_for_removed(const NodeBase::SharedPtr & node)
+{
+  std::vector<std::shared_ptr<Door>> doors;
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    for (const Removed & callback : removed) {
+      // The node lives: no other one has the same owner.
+      const bool is_of_node = !callback.owner.owner_before(node) && !node.owner_before(callback.owner);
+      auto door = is_of_node ? callback.door.lock() : nullptr;
+      if (door) {
+        doors.push_back(std::move(door));
+      }
+    }
+  }
+  for (const auto & door : doors) {
+    door->close();
+  }
+  for (const auto & door : doors) {
+    door->wait();
+  }
 }
 
 Executor::Executor(const rclcpp::ExecutorOptions & options, size_t threads)
@@ -316,24 +346,26 @@ void Executor::add_node(NodeBase::SharedPtr node, bool)
   refresh();
 }
 
-void Executor::remove_node(NodeBase::SharedPtr node, bool)
-{
-  remove(node);
-}
-
 void Executor::remove_node_and_wait(const NodeBase::SharedPtr & node)
 {
-  const auto doors = remove(node);
-  for (const auto & door : doors) {
-    door->close();
-  }
-  for (const auto & door : doors) {
-    door->wait();
-  }
+  // A callback that runs may wait for a response: its clients are served until it has ended.
+  const auto set_ending = [&](bool is_ending) {
+      std::lock_guard<std::mutex> guard(spin_->mutex);
+      if (is_ending) {
+        spin_->ending.insert(node);
+      } else {
+        spin_->ending.erase(node);
+      }
+    };
+  set_ending(true);
+  RCPPUTILS_SCOPE_EXIT(set_ending(false););
+  refresh();
+  spin_->wait_for_removed(node);
+  remove_node(node);
+  spin_->wait_for_removed(node);
 }
 
-/// Removes a node, and returns the doors of its callbacks.
-std::vector<std::shared_ptr<Door>> Executor::remove(const NodeBase::SharedPtr & node)
+void Executor::remove_node(NodeBase::SharedPtr node, bool)
 {
   collector_.remove_node(node);
   {
@@ -342,7 +374,7 @@ std::vector<std::shared_ptr<Door>> Executor::remove(const NodeBase::SharedPtr & 
     const auto is_it = [&](const NodeBase::WeakPtr & other) {return other.lock() == node;};
     nodes.erase(std::remove_if(nodes.begin(), nodes.end(), is_it), nodes.end());
   }
-  return refresh();
+  refresh();
 }
 
 void Executor::add_callback_group(rclcpp::CallbackGroup::SharedPtr group, NodeBase::SharedPtr node, bool)
@@ -368,24 +400,25 @@ void Executor::remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, boo
 }
 
 /// Tells rospin of all groups and callbacks that there are now. Those that are gone do not start any more.
-std::vector<std::shared_ptr<Door>> Executor::refresh()
+void Executor::refresh()
 {
   // These may be the last ones to hold something, and are let go without the lock.
   std::vector<NodeBase::SharedPtr> nodes;
   std::vector<NamedGroup> groups;
   std::shared_ptr<const void> callbacks;
-  std::vector<std::shared_ptr<Door>> doors;
   {
     std::lock_guard<std::mutex> guard(spin_->mutex);
     // Before the look, so that no later change is missed.
     spin_->has_changed.store(false);
     groups = spin_->named_groups(nodes);
-    callbacks = spin_->registry->update(groups, doors);
+    auto & removed = spin_->removed;
+    const auto has_ended = [](const Removed & callback) {return callback.door.expired();};
+    removed.erase(std::remove_if(removed.begin(), removed.end(), has_ended), removed.end());
+    callbacks = spin_->registry->update(groups, removed);
   }
   if (rospin_context_write_template(spin_->context.get()) < 0) {
     RCUTILS_LOG_ERROR_NAMED("rospin", "%s", rospin_last_error());
   }
-  return doors;
 }
 
 void Executor::spin()

@@ -47,7 +47,7 @@ bool is_way_in(const std::string & node, const std::string & full)
   static const std::set<std::string> services = {
     "describe_parameters", "get_parameter_types", "get_parameters", "list_parameters", "set_parameters",
     "set_parameters_atomically", "change_state", "get_available_states", "get_available_transitions", "get_state",
-    "get_transition_graph"};
+    "get_transition_graph", "_container/load_node", "_container/unload_node", "_container/list_nodes"};
   const std::string below_node = node + "/";
   return begins_with(full, below_node) && services.count(full.substr(below_node.size())) > 0;
 }

@@ -15,8 +15,9 @@ std::string callback_name(const std::string & node, const std::string & full);
 /// Returns the name of a callback that has no name in ROS: "robot/camera/timer0".
 std::string numbered_name(const std::string & node, const std::string & kind, size_t number);
 
-/// True if operators reach the node called `node` by the service called `full`: its parameters and, if it is a managed
-/// node, its states. It is answered before all callbacks, so that an overloaded node can be told to do less.
+/// True if operators reach the node called `node` by the service called `full`: its parameters, the states of a managed
+/// node, and the components of a container. It is answered before all callbacks, so that an overloaded node can be told
+/// to do less.
 bool is_way_in(const std::string & node, const std::string & full);
 
 }  // namespace rospin

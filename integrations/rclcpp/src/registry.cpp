@@ -55,6 +55,8 @@ struct Registry::Callback
 {
   std::weak_ptr<const void> of;
   std::weak_ptr<const void> group_of;
+  /// The node of the group.
+  std::weak_ptr<const void> owner;
   int32_t kind;
   std::string name;
   size_t depth;
@@ -92,12 +94,11 @@ Registry::Registry(
 
 Registry::~Registry()
 {
-  std::vector<std::shared_ptr<Door>> doors;
-  remove_all_but({}, doors);
+  std::vector<Removed> removed;
+  remove_all_but({}, removed);
 }
 
-std::shared_ptr<const void> Registry::update(
-  const std::vector<NamedGroup> & groups, std::vector<std::shared_ptr<Door>> & doors)
+std::shared_ptr<const void> Registry::update(const std::vector<NamedGroup> & groups, std::vector<Removed> & removed)
 {
   const auto all = std::make_shared<std::vector<Wanted>>();
   std::set<const void *> wanted_groups;
@@ -110,7 +111,7 @@ std::shared_ptr<const void> Registry::update(
     by_key.emplace(one.of.get(), &one);
   }
   // First, because what is new may be where something else was in memory.
-  remove_all_but(by_key, doors);
+  remove_all_but(by_key, removed);
   for (auto it = groups_.begin(); it != groups_.end(); ) {
     const bool stays = wanted_groups.count(it->first) > 0 && !it->second.of.expired();
     it = stays ? std::next(it) : groups_.erase(it);
@@ -123,11 +124,21 @@ std::shared_ptr<const void> Registry::update(
   return all;
 }
 
-/// Finds all callbacks of a group, in the order in which they were created, kind by kind.
+/// Finds all callbacks of a group, in the order in which they were created, kind by kind. One that ends has clients.
 void Registry::find(const NamedGroup & group, std::vector<Wanted> & wanted) const
 {
   // A subscription takes messages of the same process itself.
   std::set<const rclcpp::Waitable *> intra_process;
+  const auto add_client = [&](const rclcpp::ClientBase::SharedPtr & client) {
+      wanted.push_back(
+        {client, group, ROSPIN_KIND_CLIENT, client->get_service_name(), "", 0,
+          [client]() {return source_of(client);}});
+      return false;
+    };
+  if (group.is_ending) {
+    (void)group.group->find_client_ptrs_if(add_client);
+    return;
+  }
   group.group->collect_all_ptrs(
     [&](const rclcpp::SubscriptionBase::SharedPtr & subscription) {
       intra_process.insert(intra_process_of(*subscription).get());
@@ -141,11 +152,7 @@ void Registry::find(const NamedGroup & group, std::vector<Wanted> & wanted) cons
         {service, group, ROSPIN_KIND_SERVICE, service->get_service_name(), "", 0,
           [service]() {return source_of(service);}});
     },
-    [&](const rclcpp::ClientBase::SharedPtr & client) {
-      wanted.push_back(
-        {client, group, ROSPIN_KIND_CLIENT, client->get_service_name(), "", 0,
-          [client]() {return source_of(client);}});
-    },
+    [&](const rclcpp::ClientBase::SharedPtr & client) {(void)add_client(client);},
     [&](const rclcpp::TimerBase::SharedPtr & timer) {
       const auto context = context_;
       wanted.push_back(
@@ -161,7 +168,7 @@ void Registry::find(const NamedGroup & group, std::vector<Wanted> & wanted) cons
 }
 
 void Registry::remove_all_but(
-  const std::map<const void *, const Wanted *> & wanted, std::vector<std::shared_ptr<Door>> & doors)
+  const std::map<const void *, const Wanted *> & wanted, std::vector<Removed> & removed)
 {
   for (auto it = callbacks_.begin(); it != callbacks_.end(); ) {
     Callback & callback = it->second;
@@ -171,8 +178,8 @@ void Registry::remove_all_but(
     if (stays) {
       ++it;
     } else {
+      removed.push_back({callback.owner, callback.door});
       callback.remove();
-      doors.push_back(callback.door);
       if (callback.kind == ROSPIN_KIND_TIMER || callback.kind == ROSPIN_KIND_WAITABLE) {
         numbered_.erase(callback.name);
       }
@@ -186,6 +193,7 @@ void Registry::add(const Wanted & wanted)
   Callback callback;
   callback.of = wanted.of;
   callback.group_of = wanted.group.group;
+  callback.owner = wanted.group.owner;
   callback.kind = wanted.kind;
   callback.name = name_for(wanted);
   callback.depth = wanted.depth;

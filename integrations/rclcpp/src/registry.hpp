@@ -23,6 +23,19 @@ struct NamedGroup
   /// The full name of its node; empty if it has none.
   std::string node;
   std::string name;
+  /// Its node, which may have its end before the group.
+  std::weak_ptr<const void> owner;
+  /// True if only its clients are to stay, because the node is being removed.
+  bool is_ending = false;
+};
+
+/// A callback that was removed, and may run still.
+struct Removed
+{
+  /// The node of its group.
+  std::weak_ptr<const void> owner;
+  /// It lives as long as rospin may run the callback.
+  std::weak_ptr<Door> door;
 };
 
 /// The groups and callbacks that rospin knows. Calls must not overlap.
@@ -35,13 +48,12 @@ public:
     std::shared_ptr<Failure> failure);
   ~Registry();
 
-  /// Adds what is new in these groups, and removes everything else. The doors of what is removed are added to `doors`.
+  /// Adds what is new in these groups, and removes everything else, which is added to `removed`.
   /**
    * Returns their contents, to be let go without locks: something may have its end then, which runs code of the
    * program.
    */
-  std::shared_ptr<const void> update(
-    const std::vector<NamedGroup> & groups, std::vector<std::shared_ptr<Door>> & doors);
+  std::shared_ptr<const void> update(const std::vector<NamedGroup> & groups, std::vector<Removed> & removed);
 
   /// Sets the priority of a callback, or of all callbacks of a group that have none of their own.
   void set_priority(const std::shared_ptr<const void> & of, uint32_t priority);
@@ -56,8 +68,7 @@ private:
   using Priorities = std::map<std::weak_ptr<const void>, uint32_t, std::owner_less<std::weak_ptr<const void>>>;
 
   void find(const NamedGroup & group, std::vector<Wanted> & wanted) const;
-  void remove_all_but(
-    const std::map<const void *, const Wanted *> & wanted, std::vector<std::shared_ptr<Door>> & doors);
+  void remove_all_but(const std::map<const void *, const Wanted *> & wanted, std::vector<Removed> & removed);
   void add(const Wanted & wanted);
   void create(Callback & callback, const Group & group);
   Group & group_for(const NamedGroup & named);

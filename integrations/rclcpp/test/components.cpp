@@ -2,8 +2,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "rclcpp/rclcpp.hpp"
 #include "rclcpp_components/register_node_macro.hpp"
@@ -14,7 +16,18 @@ namespace rospin_test
 
 using Number = test_msgs::msg::BasicTypes;
 
-/// Answers each number with the number times the parameter `factor`, and throws if it is zero.
+/// Thrown by a component. The component's library has the code of it.
+class Zero : public std::exception
+{
+public:
+  const char * what() const noexcept override
+  {
+    return "zero times anything is zero";
+  }
+};
+
+/// Answers each number with the number times the parameter `factor`. If it is zero, it throws; if it is negative, it
+/// throws something that is no exception of the standard library.
 class Times : public rclcpp::Node
 {
 public:
@@ -25,7 +38,10 @@ public:
     numbers_ = create_subscription<Number>(
       "numbers", rclcpp::QoS(10).transient_local(), [this](Number::ConstSharedPtr number) {
         if (number->int64_value == 0) {
-          throw std::domain_error("zero times anything is zero");
+          throw Zero();
+        }
+        if (number->int64_value < 0) {
+          throw number->int64_value;
         }
         Number answer;
         answer.int64_value = factor_ * number->int64_value;
@@ -48,6 +64,8 @@ public:
   {
     group_ = create_callback_group(rclcpp::CallbackGroupType::Reentrant);
     const auto tick = [this]() {
+        // Most unloads come meanwhile.
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (!is_alive_.load()) {
           std::abort();
         }

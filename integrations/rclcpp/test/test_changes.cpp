@@ -1,12 +1,14 @@
 // Random programs that add, remove and cancel while an executor spins. ROSPIN_TEST_PROGRAMS says how many.
 #include <atomic>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "rig.hpp"
+#include "test_msgs/srv/empty.hpp"
 
 using rig::Empty;
 
@@ -103,6 +105,50 @@ void change(Part & part, rospin::Executor & executor, std::mt19937 & random)
   }
 }
 
+/// Tells when a node's callbacks start no more, without asking the executor. It has a thread for this.
+class Probe
+{
+public:
+  explicit Probe(const rclcpp::Node::SharedPtr & node)
+  : other(rig::Topics("other").node),
+    to_node_(node->create_publisher<Empty>("probe", 10)), to_other_(other->create_publisher<Empty>("other_probe", 10))
+  {
+    rclcpp::SubscriptionOptions options;
+    options.callback_group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+    group_ = options.callback_group;
+    const auto count = [this](Empty::ConstSharedPtr) {of_node_runs_ += 1;};
+    of_node_ = node->create_subscription<Empty>("probe", 10, count, options);
+    const auto count_other = [this](Empty::ConstSharedPtr) {other_runs_ += 1;};
+    of_other_ = other->create_subscription<Empty>("other_probe", 10, count_other);
+  }
+
+  /// Returns some time after that: often enough for those who do not wait.
+  void wait_until_removed()
+  {
+    int silent = 0;
+    for (int round = 1; silent < 20; round += 1) {
+      const int before = of_node_runs_;
+      to_node_->publish(Empty());
+      to_other_->publish(Empty());
+      // It comes later, so it runs later.
+      ASSERT_TRUE(rig::wait_until([&]() {return other_runs_ >= round;}));
+      silent = of_node_runs_ == before ? silent + 1 : 0;
+    }
+  }
+
+  /// A node that stays.
+  const rclcpp::Node::SharedPtr other;
+
+private:
+  const rclcpp::Publisher<Empty>::SharedPtr to_node_;
+  const rclcpp::Publisher<Empty>::SharedPtr to_other_;
+  std::atomic<int> of_node_runs_{0};
+  std::atomic<int> other_runs_{0};
+  rclcpp::CallbackGroup::SharedPtr group_;
+  rclcpp::SubscriptionBase::SharedPtr of_node_;
+  rclcpp::SubscriptionBase::SharedPtr of_other_;
+};
+
 }  // namespace
 
 TEST_F(Changes, a_node_may_end_after_its_callbacks_were_waited_for)
@@ -119,19 +165,100 @@ TEST_F(Changes, a_node_may_end_after_its_callbacks_were_waited_for)
       EXPECT_TRUE(rig::wait_until([&]() {return may_end.load();}));
       has_ended = true;
     });
+  Probe probe(node);
   executor.add_node(node);
+  executor.add_node(probe.other);
   std::thread spinner([&]() {executor.spin();});
   publisher->publish(Empty());
   ASSERT_TRUE(rig::wait_until([&]() {return has_begun.load();}));
+  std::atomic<bool> has_returned{false};
   std::thread remover([&]() {
       executor.remove_node_and_wait(node->get_node_base_interface());
+      has_returned = true;
       EXPECT_TRUE(has_ended);
     });
-  // It begins to wait after this.
-  const std::atomic_bool & is_there = node->get_node_base_interface()->get_associated_with_executor_atomic();
-  EXPECT_TRUE(rig::wait_until([&]() {return !is_there;}));
+  probe.wait_until_removed();
+  EXPECT_FALSE(has_returned);
   may_end = true;
   remover.join();
+  executor.cancel();
+  spinner.join();
+}
+
+TEST_F(Changes, a_callback_that_has_let_its_group_go_is_waited_for)
+{
+  rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
+  const auto node = rig::Topics("left").node;
+  const auto publisher = node->create_publisher<Empty>("long", 10);
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> may_end{false};
+  std::atomic<bool> has_ended{false};
+  rclcpp::SubscriptionOptions options;
+  options.callback_group = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  rclcpp::SubscriptionBase::SharedPtr subscription = node->create_subscription<Empty>(
+    "long", 10, [&](Empty::ConstSharedPtr) {
+      subscription.reset();
+      options.callback_group.reset();
+      has_begun = true;
+      EXPECT_TRUE(rig::wait_until([&]() {return may_end.load();}));
+      has_ended = true;
+    }, options);
+  Probe probe(node);
+  executor.add_node(node);
+  executor.add_node(probe.other);
+  std::thread spinner([&]() {executor.spin();});
+  publisher->publish(Empty());
+  ASSERT_TRUE(rig::wait_until([&]() {return has_begun.load();}));
+  // A look for changes removes the callback of the group.
+  const auto added = rig::Topics("added").node;
+  executor.add_node(added);
+  std::atomic<bool> has_returned{false};
+  std::thread remover([&]() {
+      executor.remove_node_and_wait(node->get_node_base_interface());
+      has_returned = true;
+      EXPECT_TRUE(has_ended);
+    });
+  probe.wait_until_removed();
+  EXPECT_FALSE(has_returned);
+  may_end = true;
+  remover.join();
+  executor.cancel();
+  spinner.join();
+}
+
+TEST_F(Changes, a_callback_that_waits_for_a_response_gets_it_while_its_node_is_removed)
+{
+  rospin::Executor executor(rclcpp::ExecutorOptions(), 2);
+  const auto node = rig::Topics("left").node;
+  const auto server_node = rig::Topics("server").node;
+  std::atomic<bool> may_answer{false};
+  const auto server = server_node->create_service<test_msgs::srv::Empty>(
+    "ask", [](test_msgs::srv::Empty::Request::SharedPtr, test_msgs::srv::Empty::Response::SharedPtr) {});
+  const auto answers = node->create_callback_group(rclcpp::CallbackGroupType::MutuallyExclusive);
+  const auto client = node->create_client<test_msgs::srv::Empty>("ask", rclcpp::ServicesQoS(), answers);
+  ASSERT_TRUE(client->wait_for_service(rig::LIMIT));
+  const auto publisher = node->create_publisher<Empty>("long", 10);
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> is_answered{false};
+  const auto subscription = node->create_subscription<Empty>(
+    "long", 10, [&](Empty::ConstSharedPtr) {
+      has_begun = true;
+      EXPECT_TRUE(rig::wait_until([&]() {return may_answer.load();}));
+      auto response = client->async_send_request(std::make_shared<test_msgs::srv::Empty::Request>());
+      is_answered = response.wait_for(rig::LIMIT) == std::future_status::ready;
+    });
+  Probe probe(node);
+  executor.add_node(node);
+  executor.add_node(server_node);
+  executor.add_node(probe.other);
+  std::thread spinner([&]() {executor.spin();});
+  publisher->publish(Empty());
+  ASSERT_TRUE(rig::wait_until([&]() {return has_begun.load();}));
+  std::thread remover([&]() {executor.remove_node_and_wait(node->get_node_base_interface());});
+  probe.wait_until_removed();
+  may_answer = true;
+  remover.join();
+  EXPECT_TRUE(is_answered);
   executor.cancel();
   spinner.join();
 }

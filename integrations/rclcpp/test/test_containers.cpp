@@ -229,6 +229,37 @@ TEST_P(Containers, end_with_an_error_when_a_callback_fails)
   EXPECT_EQ(container.wait(), 1);
 }
 
+TEST_P(Containers, end_with_an_error_when_a_callback_throws_a_number)
+{
+  Container container(GetParam());
+  ASSERT_TRUE(container.load("rospin_test::Times")->success);
+  const auto publisher = container.node->create_publisher<BasicTypes>("/numbers", rclcpp::QoS(10).transient_local());
+  BasicTypes message;
+  message.int64_value = -1;
+  publisher->publish(message);
+  EXPECT_EQ(container.wait(), 1);
+}
+
+TEST_P(Containers, unload_components_whose_callbacks_run_where_a_file_has_moved_them)
+{
+  const std::string path = path_of("moved.toml");
+  // The second one keeps that executor spinning.
+  std::ofstream(path) << "[[executor]]\nname = \"elsewhere\"\nthreads = 2\n\n"
+    "[[group]]\nnode = \"busy\"\nname = \"group0\"\nexecutor = \"elsewhere\"\n\n"
+    "[[group]]\nnode = \"second\"\nname = \"group0\"\nexecutor = \"elsewhere\"\n";
+  Container container(GetParam(), {{"ROSPIN_DEPLOYMENT", path}});
+  const auto second = std::make_shared<LoadNode::Request>();
+  second->node_name = "second";
+  ASSERT_TRUE(container.load("rospin_test::Busy", second)->success);
+  for (int round = 0; round < 10; round += 1) {
+    const auto loaded = container.load("rospin_test::Busy");
+    ASSERT_TRUE(loaded->success) << loaded->error_message;
+    ASSERT_TRUE(container.unload(loaded->unique_id)->success);
+  }
+  EXPECT_EQ(container.end(), 0);
+  std::remove(path.c_str());
+}
+
 TEST_P(Containers, are_deployed_and_recorded)
 {
   const Environment files = {
@@ -247,7 +278,7 @@ TEST_P(Containers, are_deployed_and_recorded)
   EXPECT_EQ(container.end(), 0);
   // The recording names the executor that ran the callback.
   const std::string trace = contents_of(files.at("ROSPIN_TRACE"));
-  EXPECT_GT(trace.size(), 8U);
+  EXPECT_NE(trace.find("urgent"), std::string::npos);
   for (const auto & file : files) {
     std::remove(file.second.c_str());
   }

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "names.hpp"
 
 TEST(Names, are_relative_to_the_node_and_its_namespace)
@@ -22,6 +24,9 @@ TEST(Names, of_services_tell_which_ones_operators_need)
 {
   EXPECT_TRUE(rospin::is_way_in("/robot1/planner", "/robot1/planner/set_parameters"));
   EXPECT_TRUE(rospin::is_way_in("/planner", "/planner/change_state"));
+  for (const char * name : {"load_node", "unload_node", "list_nodes"}) {
+    EXPECT_TRUE(rospin::is_way_in("/robot1/container", std::string("/robot1/container/_container/") + name)) << name;
+  }
   EXPECT_FALSE(rospin::is_way_in("/planner", "/other/set_parameters"));
   EXPECT_FALSE(rospin::is_way_in("/planner", "/planner/reset"));
 }

@@ -7,14 +7,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "rclcpp/rclcpp.hpp"
 
 namespace rospin
 {
-
-class Door;
 
 /// Options of an executor.
 struct ExecutorOptions
@@ -92,7 +89,8 @@ public:
     rclcpp::node_interfaces::NodeBaseInterface::SharedPtr node, bool notify = true) override;
   /// Removes a node, and waits for its callbacks that run on other threads: the node may be destroyed then.
   /**
-   * Such a callback must not wait for the caller. What the calling thread itself runs is not waited for.
+   * Such a callback must not wait for the caller. It may wait for a response, if another thread is left that takes it:
+   * the node's clients are removed last. What the calling thread itself runs is not waited for.
    */
   void remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr & node);
   void remove_callback_group(rclcpp::CallbackGroup::SharedPtr group, bool notify = true) override;
@@ -114,9 +112,7 @@ private:
 
   class Spin;
 
-  /// Returns the doors of the callbacks that it has removed.
-  std::vector<std::shared_ptr<Door>> refresh();
-  std::vector<std::shared_ptr<Door>> remove(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr & node);
+  void refresh();
   void run(int32_t mode, std::chrono::nanoseconds limit, bool is_limited);
 
   std::unique_ptr<Spin> spin_;

@@ -11,7 +11,6 @@ int main(int argc, char ** argv)
       const auto manager = std::make_shared<rospin::SharedManager>();
       manager->set_rospin_executor(executor);
       executor->add_node(manager);
-      executor->spin();
-      return true;
+      return rospin::spin_and_log(*executor);
     });
 }

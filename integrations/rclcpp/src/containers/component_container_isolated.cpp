@@ -3,7 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +26,11 @@ public:
   {
   }
 
+  rospin::Executor & executor() const
+  {
+    return *executor_;
+  }
+
   /// Ends the spin, after the callbacks that run.
   ~Spinning()
   {
@@ -42,10 +47,7 @@ public:
 private:
   void spin()
   {
-    try {
-      executor_->spin();
-    } catch (const std::exception & exception) {
-      RCLCPP_FATAL(rclcpp::get_logger("rospin"), "%s", exception.what());
+    if (!rospin::spin_and_log(*executor_)) {
       on_failure_();
     }
     std::lock_guard<std::mutex> guard(mutex_);
@@ -100,7 +102,12 @@ protected:
 
   void remove_node_from_executor(uint64_t node_id) override
   {
-    spinning_.erase(node_id);
+    const auto found = spinning_.find(node_id);
+    if (found != spinning_.end()) {
+      // A deployment file may have moved callbacks to other executors, which go on.
+      found->second->executor().remove_node_and_wait(node_wrappers_[node_id].get_node_base_interface());
+      spinning_.erase(found);
+    }
   }
 
 private:
@@ -121,7 +128,6 @@ int main(int argc, char ** argv)
       const auto executor = std::make_shared<rospin::Executor>(rospin::container_options("main", 1));
       const auto manager = std::make_shared<IsolatedManager>(executor, has_several_threads ? 0 : 1);
       executor->add_node(manager);
-      executor->spin();
-      return !manager->has_failed();
+      return rospin::spin_and_log(*executor) && !manager->has_failed();
     });
 }

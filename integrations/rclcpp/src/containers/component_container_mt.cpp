@@ -15,7 +15,6 @@ int main(int argc, char ** argv)
       const auto executor = std::make_shared<rospin::Executor>(rospin::container_options("main", threads));
       manager->set_rospin_executor(executor);
       executor->add_node(manager);
-      executor->spin();
-      return true;
+      return rospin::spin_and_log(*executor);
     });
 }

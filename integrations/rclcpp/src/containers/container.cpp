@@ -17,18 +17,35 @@ ExecutorOptions container_options(const std::string & name, size_t threads)
   return options;
 }
 
-int run_container(int argc, char ** argv, const std::function<bool()> & spin)
+/// Calls `run`, and logs what it throws, within the call. Returns false then.
+static bool log_failure(const std::function<void()> & run)
 {
-  bool has_failed = false;
   try {
-    rclcpp::init(argc, argv);
-    has_failed = !spin();
+    run();
+    return true;
   } catch (const std::exception & exception) {
     RCLCPP_FATAL(rclcpp::get_logger("rospin"), "%s", exception.what());
-    has_failed = true;
+  } catch (...) {
+    RCLCPP_FATAL(rclcpp::get_logger("rospin"), "an exception of an unknown type");
   }
+  return false;
+}
+
+bool spin_and_log(Executor & executor)
+{
+  return log_failure([&]() {executor.spin();});
+}
+
+int run_container(int argc, char ** argv, const std::function<bool()> & spin)
+{
+  bool has_succeeded = false;
+  const bool has_ended = log_failure(
+    [&]() {
+      rclcpp::init(argc, argv);
+      has_succeeded = spin();
+    });
   rclcpp::shutdown();
-  return has_failed ? 1 : 0;
+  return has_ended && has_succeeded ? 0 : 1;
 }
 
 void SharedManager::set_rospin_executor(const std::shared_ptr<Executor> & executor)

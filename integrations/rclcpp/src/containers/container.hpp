@@ -23,6 +23,12 @@ ExecutorOptions container_options(const std::string & name, size_t threads);
  */
 int run_container(int argc, char ** argv, const std::function<bool()> & spin);
 
+/// Spins, and logs an exception that leaves the spin. Returns false then.
+/**
+ * The libraries of all components must be loaded still: one of them has the code of the exception.
+ */
+bool spin_and_log(Executor & executor);
+
 /// Loads components into one executor. A component that is unloaded ends after its callbacks on other threads.
 class SharedManager : public rclcpp_components::ComponentManager
 {
