@@ -90,6 +90,7 @@ by_days() {
         printf '%-44s %s\n' "$name" "$said"
     done <<<"$names" | tee "$target/days.txt"
     echo "$(grep -vc 'NOT FOUND' "$target/days.txt") of $(wc -l <"$target/days.txt") found"
+    if grep -q 'NOT FOUND' "$target/days.txt"; then return 1; fi
 }
 
 case "${1:-}" in
