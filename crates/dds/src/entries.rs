@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use rospin_node::{Durability, Endpoint, Graph, History, Liveliness, Reliability};
+use rospin_node::{Durability, Endpoint, EndpointKind, Gid, Graph, History, Liveliness, Reliability};
 
 use crate::cyclone::{Found, Guid};
 use crate::names::{self, End};
@@ -79,6 +79,7 @@ pub(crate) fn endpoint(found: &Found<'_>, end: End, node: Option<String>) -> Opt
     let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
     endpoint.type_hash = user_data::type_hash(found.user_data).map(str::to_owned);
     endpoint.node = node;
+    endpoint.gid = if kind == EndpointKind::Publisher { Some(Gid::new(found.guid)) } else { None };
     endpoint.reliability = Some(if found.is_reliable { Reliability::Reliable } else { Reliability::BestEffort });
     endpoint.deadline = found.times.deadline;
     endpoint.lifespan = found.times.lifespan;

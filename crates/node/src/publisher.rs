@@ -8,7 +8,7 @@ use rospin_engine::Declaration;
 use crate::error::PublishError;
 use crate::error::TopicError;
 use crate::events::EndEvents;
-use crate::graph::{EndpointKind, Presence};
+use crate::graph::Presence;
 use crate::link::{PublisherLink, depth};
 use crate::matches::Matches;
 use crate::message::{Encode, Message, Outgoing};
@@ -56,7 +56,7 @@ impl Node {
             topic: name.to_string(),
             depth: depth(&qos),
         });
-        let presence = self.enter(EndpointKind::Publisher, &name, message_type, &qos);
+        let presence = self.enter_publisher(link.gid(), &name, message_type, &qos);
         Ok(Publisher(Arc::new(Inner { topic, _presence: presence, link, node: self.clone() })))
     }
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use hiroz_protocol::format::rmw_zenoh::ros_type_name;
 use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
-use rospin_node::{Durability, Endpoint, EndpointKind, Graph, History, Liveliness, Reliability};
+use rospin_node::{Durability, Endpoint, EndpointKind, Gid, Graph, History, Liveliness, Reliability};
 use zenoh::Wait;
 use zenoh::pubsub::Subscriber;
 use zenoh::sample::SampleKind;
+
+use crate::names::gid_of;
 
 /// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this
 /// session are left out, because its nodes and endpoints are in the graph already.
@@ -67,6 +69,7 @@ impl<'a> Token<'a> {
         let [topic, dds_type, hash, qos, ..] = rest else { return None };
         let mut endpoint = Endpoint::new(kind, slashes(topic), ros_type_name(dds_type));
         endpoint.node = Some(node);
+        endpoint.gid = if kind == EndpointKind::Publisher { Some(Gid::new(gid_of(key))) } else { None };
         endpoint.type_hash = if hash.starts_with("RIHS") { Some((*hash).to_owned()) } else { None };
         if let Ok(qos) = QosProfile::decode(qos) {
             endpoint.reliability = Some(match qos.reliability {

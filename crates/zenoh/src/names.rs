@@ -96,8 +96,7 @@ impl Endpoint {
         let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
         Ok(Self {
             key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
-            // The identifier is derived from the token, as in rmw_zenoh_cpp. Messages name their publisher by it.
-            gid: xxh3_128(token.as_bytes()).to_le_bytes(),
+            gid: gid_of(token.as_str()),
             others: KeyExpr::try_from(others).map_err(refused)?,
             token,
         })
@@ -107,6 +106,12 @@ impl Endpoint {
     pub(crate) fn announce(&self, session: &Session) -> Result<LivelinessToken, Refused> {
         session.zenoh().liveliness().declare_token(&self.token).wait().map_err(refused)
     }
+}
+
+/// Returns the id of the publisher or client with that token, as rmw_zenoh_cpp derives it. Messages name their publisher
+/// by it.
+pub(crate) fn gid_of(token: &str) -> Gid {
+    xxh3_128(token.as_bytes()).to_le_bytes()
 }
 
 /// Returns the kind of endpoints that one of this kind is matched with.

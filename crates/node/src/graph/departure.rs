@@ -1,4 +1,4 @@
-//! The end of the last server of a service as the source of an entity.
+//! The end of endpoints of a topic or service as the source of an entity.
 
 use std::sync::Arc;
 
@@ -6,24 +6,19 @@ use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 use super::{EndpointKind, Graph, GraphChange};
 
-/// Watchers that are told when the last endpoint of a kind and name has gone.
+/// Watchers that are told when an endpoint of a kind and name has gone.
 pub(super) type Watchers = crate::watchers::Watchers<Watched>;
 
 /// The kind and name of the endpoints that a watcher watches, and their state.
 #[derive(Default, Debug)]
 pub(super) struct Watched {
     of: Option<(EndpointKind, String)>,
-    /// True if the last of these endpoints has gone and the watcher has not taken that yet.
+    /// True if such an endpoint has gone and the watcher has not taken that yet.
     has_gone: bool,
 }
 
-/// Tells the watchers of the endpoints that have gone by `changes`, and returns the notifiers to call. `is_left`
-/// returns true if there is another endpoint of that kind and name; then its watchers are not told.
-pub(super) fn tell(
-    watchers: &mut Watchers,
-    changes: &[GraphChange],
-    is_left: impl Fn(EndpointKind, &str) -> bool,
-) -> Vec<Notifier> {
+/// Tells the watchers of the endpoints that have gone by `changes`, and returns the notifiers to call.
+pub(super) fn tell(watchers: &mut Watchers, changes: &[GraphChange]) -> Vec<Notifier> {
     let mut told = Vec::new();
     for change in changes {
         let GraphChange::EndpointWent(endpoint) = change else { continue };
@@ -31,16 +26,14 @@ pub(super) fn tell(
             watched.of.as_ref().is_some_and(|(kind, name)| (*kind, name) == (endpoint.kind, &endpoint.name))
         };
         for watcher in watchers.iter_mut().filter(|watcher| is_meant(&watcher.news)) {
-            if !is_left(endpoint.kind, &endpoint.name) {
-                watcher.news.has_gone = true;
-                told.extend(watcher.notifier.clone());
-            }
+            watcher.news.has_gone = true;
+            told.extend(watcher.notifier.clone());
         }
     }
     told
 }
 
-/// Source with an item each time that the last endpoint of a kind and name has left the graph.
+/// Source with an item if endpoints of a kind and name have left the graph since the last one. Others may be left.
 pub(crate) struct Departures {
     graph: Arc<Graph>,
     number: u64,
@@ -96,7 +89,7 @@ mod tests {
     use crate::graph::Endpoint;
 
     #[test]
-    fn only_the_end_of_the_last_one_is_told() {
+    fn the_end_of_each_endpoint_of_that_kind_and_name_is_told() {
         let graph = Graph::new();
         let mut departures = Departures::new(&graph, EndpointKind::Server, "/add");
         let server = |name| Endpoint::new(EndpointKind::Server, name, "p/srv/Add");
@@ -104,13 +97,15 @@ mod tests {
         graph.endpoint_came(b"2", server("/add"));
         graph.endpoint_came(b"3", server("/other"));
         graph.endpoint_came(b"4", Endpoint::new(EndpointKind::Client, "/add", "p/srv/Add"));
-        for id in [b"1", b"3", b"4"] {
+        for id in [b"3", b"4", b"5"] {
             graph.endpoint_went(id);
-            assert_eq!(departures.try_take().unwrap(), None);
+            assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Empty, None));
         }
-        graph.all_went(b"2");
-        assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Unknown, Some(())));
-        assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Empty, None));
+        for id in [b"1", b"2"] {
+            graph.all_went(id);
+            assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Unknown, Some(())));
+            assert_eq!((departures.pending(), departures.try_take().unwrap()), (Pending::Empty, None));
+        }
         drop(departures);
         assert!(graph.lock().departures.is_empty());
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::info::Gid;
 use crate::names::{FullName, TypeName};
 use crate::qos::{Durability, History, Liveliness, Qos, Reliability};
 
@@ -33,6 +34,9 @@ pub struct Endpoint {
     pub type_hash: Option<String>,
     /// Fully qualified name of its node.
     pub node: Option<String>,
+    /// Id of a publisher, as its messages tell it: [`MessageInfo::publisher_gid`](crate::MessageInfo::publisher_gid).
+    /// `None` for other kinds.
+    pub gid: Option<Gid>,
     /// Reliability that it offers or demands.
     pub reliability: Option<Reliability>,
     /// Durability that it offers or demands.
@@ -59,6 +63,7 @@ impl Endpoint {
             type_name: type_name.into(),
             type_hash: None,
             node: None,
+            gid: None,
             reliability: None,
             durability: None,
             history: None,

@@ -27,6 +27,7 @@ pub use endpoint::{Endpoint, EndpointKind};
 use mismatch::{Matching, Mismatch};
 
 use crate::complaints::Complaints;
+use crate::info::Gid;
 use crate::local_topics::LocalTopics;
 use crate::names::TypeName;
 
@@ -263,6 +264,13 @@ impl Graph {
         self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).count()
     }
 
+    /// Returns the ids of the publishers of that topic, each `None` if the middleware does not tell it.
+    pub(crate) fn publishers(&self, topic: &str) -> Vec<Option<Gid>> {
+        let state = self.lock();
+        let publishers = state.endpoints.values().filter(|endpoint| endpoint.kind == EndpointKind::Publisher);
+        publishers.filter(|endpoint| endpoint.name == topic).map(|endpoint| endpoint.gid).collect()
+    }
+
     /// Returns the endpoints of that kind and full name.
     #[must_use]
     pub fn endpoints(&self, kind: EndpointKind, name: &str) -> Vec<Endpoint> {
@@ -319,9 +327,7 @@ impl Graph {
             return;
         }
         let told = changes::tell(&mut state.watchers, &changes);
-        let State { departures, endpoints, .. } = &mut *state;
-        let is_left = |kind, name: &str| endpoints.values().any(|other| other.kind == kind && other.name == name);
-        let departed = departure::tell(departures, &changes, is_left);
+        let departed = departure::tell(&mut state.departures, &changes);
         let mismatches = self.mismatches(&state, whose, &changes);
         let waiters = state.waiters.take();
         drop(state);

@@ -14,7 +14,7 @@ use crate::callback::{Arrivals, Received};
 use crate::envelope::Envelope;
 use crate::error::Refused;
 use crate::events::EndEvents;
-use crate::info::{MessageInfo, Packet, Way};
+use crate::info::{Gid, MessageInfo, Packet, Way};
 use crate::inlet::Inlet;
 use crate::local_topics::{Entered, LocalEnd, LocalTopics};
 use crate::matches::Matches;
@@ -300,6 +300,33 @@ impl<D: Decode> Source for Values<D> {
 
     fn prefetch(&self, distance: usize) {
         self.0.prefetch(distance);
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        self.0.closer()
+    }
+}
+
+/// Source of a subscription's messages by value, each with the id of its publisher, if that is known. The subscription
+/// must ask for origins.
+pub(crate) struct Attributed<D: Decode>(pub(crate) Messages<D>);
+
+impl<D: Decode> Source for Attributed<D> {
+    type Item = (D::Message, Option<Gid>);
+    type Attachment = ();
+
+    fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
+        self.0.attach(notifier)
+    }
+
+    fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
+        let Some(taken) = self.0.take()? else { return Ok(None) };
+        let publisher = taken.way.identity().map(|(publisher, _)| publisher);
+        Ok(Some((taken.message.into_value(), publisher)))
+    }
+
+    fn pending(&self) -> Pending {
+        self.0.pending()
     }
 
     fn closer(&self) -> Option<Closer> {

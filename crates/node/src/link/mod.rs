@@ -19,7 +19,7 @@ use rospin_engine::{Context, Recorder};
 
 pub(crate) use call::ClientLink;
 pub(crate) use encoded::EncodedClientLink;
-pub(crate) use messages::{Messages, Values};
+pub(crate) use messages::{Attributed, Messages, Values};
 pub(crate) use publisher::PublisherLink;
 pub(crate) use service::{Reply, Requests};
 

@@ -22,6 +22,7 @@ pub(crate) use parts::Parts;
 use crate::error::Refused;
 use crate::graph::{Endpoint, EndpointKind, Graph, Presence};
 use crate::group::OwnGroup;
+use crate::info::Gid;
 use crate::link::Link;
 use crate::names::{FullName, NameError, NodeName, TypeName};
 use crate::network::{MainExecutor, Network};
@@ -217,10 +218,20 @@ impl Node {
 
     /// Enters an endpoint of this node into the graph. Dropping the result removes it.
     pub(crate) fn enter(&self, kind: EndpointKind, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
+        self.enter_endpoint(type_name, Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name()))
+    }
+
+    /// Enters a publisher of this node, see [`enter`](Self::enter).
+    pub(crate) fn enter_publisher(&self, gid: Gid, name: &FullName, type_name: &TypeName, qos: &Qos) -> Presence {
+        let kind = EndpointKind::Publisher;
+        let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
+        self.enter_endpoint(type_name, Endpoint { gid: Some(gid), ..endpoint })
+    }
+
+    fn enter_endpoint(&self, type_name: &TypeName, endpoint: Endpoint) -> Presence {
         if let Some(description) = type_name.described.0 {
             self.core.described.note(description);
         }
-        let endpoint = Endpoint::ours(kind, name, type_name, qos, self.fully_qualified_name());
         self.graph().enter_endpoint(endpoint)
     }
 

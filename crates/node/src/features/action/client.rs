@@ -14,6 +14,7 @@ use super::id::GoalId;
 use super::options::{ActionClientOptions, entity};
 use super::parts::{FeedbackMessage, GetResult, SendGoal, SendGoalRequest, part};
 use super::server::ActionError;
+use super::servers::Servers;
 use super::tracked::{Goals, Router};
 use crate::client::Client;
 use crate::error::CallError;
@@ -22,7 +23,7 @@ use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
-use crate::link::Values;
+use crate::link::{Attributed, Messages, Values};
 use crate::matches::Matches;
 use crate::message::Message;
 use crate::names::TypeName;
@@ -142,7 +143,7 @@ struct Inner<A: Action> {
 }
 
 /// Subscription to a topic of an action: its messages, its matches, and its entry in the graph.
-type Reading<M> = (Values<PhantomData<M>>, Box<dyn Matches>, Presence);
+type Reading<M> = (Messages<PhantomData<M>>, Box<dyn Matches>, Presence);
 
 impl Node {
     /// Creates an action client. A plain `&str` is the action's name.
@@ -198,20 +199,22 @@ impl<G: Group> On<G> {
         let depth = |name: &str| group.deployed_depth(name);
         let (options, qos) = common.into_entity(format!("{name}/feedback"), Qos::keep_last(feedback_depth), depth);
         let (feedback, feedback_matches, reads_feedback) =
-            read::<FeedbackMessage<A>>(node, &part(&action, "feedback"), qos)?;
+            read::<FeedbackMessage<A>>(node, &part(&action, "feedback"), qos, false)?;
         let latched = Qos { durability: Durability::TransientLocal, ..Qos::keep_last(1) };
-        let (status, status_matches, reads_status) = read::<GoalStatusArray>(node, &part(&action, "status"), latched)?;
-        let goals = Goals::new();
+        let topic = part(&action, "status");
+        let (status, status_matches, reads_status) = read::<GoalStatusArray>(node, &topic, latched, true)?;
+        let topic = node.resolve_topic(&topic).map_err(TopicError::from)?;
+        let goals = Goals::new(Servers::new(Arc::clone(node.graph()), topic.to_string()));
         let lost = Lost::default();
         let depth = qos.depth().unwrap_or(feedback_depth);
         let router = Router::<A> { goals: goals.clone(), depth, lost: lost.clone() };
-        let source = Merged::new(feedback, status, depth, lost);
+        let source = Merged::new(Values(feedback), Attributed(status), depth, lost);
         // On a reentrant group, too, one message is handled at a time: otherwise the order of feedback and status would
         // be lost.
         let kind = EntityKind::Subscription;
         let options = options.max_in_flight(1);
         let entity = group.create_inner(kind, options, source, move |news| router.deliver(news))?;
-        let departed = Departed::watch(node, group, &action, &name, priority, &goals)?;
+        let departed = Departed::watch(node, group, topic.as_str(), &name, priority, &goals)?;
         Ok(ActionClient(Arc::new(Inner {
             action,
             send_goal,
@@ -228,14 +231,14 @@ impl<G: Group> On<G> {
     }
 }
 
-/// Subscribes to a topic of an action.
-fn read<M: Message>(node: &Node, topic: &str, qos: Qos) -> Result<Reading<M>, TopicError> {
+/// Subscribes to a topic of an action. With `with_origins`, the publishers of its messages are known.
+fn read<M: Message>(node: &Node, topic: &str, qos: Qos, with_origins: bool) -> Result<Reading<M>, TopicError> {
     qos.check_depth(topic)?;
     let name = node.resolve_topic(topic)?;
     let message_type = TypeName::of_message::<M>()?;
-    let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData, false);
+    let created = node.link().create_subscription(&name, &message_type, &qos, PhantomData, with_origins);
     let (messages, matches, _) = created.map_err(|reason| TopicError::Refused { topic: topic.to_owned(), reason })?;
-    Ok((Values(messages), matches, node.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
+    Ok((messages, matches, node.enter(EndpointKind::Subscription, &name, &message_type, &qos)))
 }
 
 impl<A: Action> ActionClient<A> {
@@ -339,6 +342,10 @@ impl<A: Action> ActionClient<A> {
                 code => Err(CancelError::Other { action, code }),
             }
         }
+    }
+
+    pub(crate) fn servers(&self) -> &Servers {
+        self.0.goals.servers()
     }
 
     pub(crate) fn result_client(&self) -> &Client<GetResult<A>> {

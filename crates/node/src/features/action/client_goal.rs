@@ -94,7 +94,7 @@ pub struct ClientGoalHandle<A: Action> {
 
 impl<A: Action> ClientGoalHandle<A> {
     pub(crate) fn new(client: ActionClient<A>, tracked: Arc<Tracked<A::Feedback>>, stamp: Time) -> Self {
-        tracked.accept(stamp);
+        tracked.accept(stamp, &client.servers().there());
         Self { client, tracked, stamp }
     }
 
@@ -125,7 +125,8 @@ impl<A: Action> ClientGoalHandle<A> {
     }
 
     /// Requests the result at once. The future resolves when the goal has ended. It can be awaited anywhere, also
-    /// inside callbacks, and the result can be requested again.
+    /// inside callbacks, and the result can be requested again. If the action has several servers, the first answer
+    /// counts, also that of one that does not know the goal.
     ///
     /// Cancel safe: a future that is dropped early loses this answer. The result can be requested again.
     ///
@@ -146,6 +147,7 @@ impl<A: Action> ClientGoalHandle<A> {
                 }
                 Err(error) => return Err(error.into()),
             };
+            let is_only_server = client.servers().there().count() <= 1;
             drop(client);
             match GoalState::from_status(status) {
                 Some(state) if state.is_terminal() => {
@@ -153,7 +155,11 @@ impl<A: Action> ClientGoalHandle<A> {
                     Ok(GoalOutcome { state, result })
                 }
                 _ if status == GoalStatus::STATUS_UNKNOWN => {
-                    tracked.end();
+                    // All servers get the request. One that does not know the goal may answer before the one that executes
+                    // it, and its answer does not say whose it is.
+                    if is_only_server {
+                        tracked.end();
+                    }
                     Err(ResultError::Unknown { action, goal })
                 }
                 _ => Err(ResultError::NotTerminal { action, goal, status }),

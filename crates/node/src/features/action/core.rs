@@ -66,12 +66,6 @@ impl<A: Action> Core<A> {
         Self { action, clock, feedback, status, expiry: OnceLock::new(), state: Mutex::new(state) }
     }
 
-    /// Publishes that there are no goals. Clients of a server that died, and that this one follows before anybody
-    /// noticed, learn so that their goals have gone.
-    pub(crate) fn announce(&self) {
-        self.change(|state| state.news = true);
-    }
-
     pub(crate) fn set_timer(&self, timer: &Arc<Timer>) {
         // Only the server's constructor sets this value.
         let _ = self.expiry.set(Arc::downgrade(timer));

@@ -6,12 +6,14 @@ use rospin_engine::{Closer, LossCause, Notifier, Pending, Source, TakeError};
 use rospin_wire::Action;
 
 use super::parts::FeedbackMessage;
+use crate::info::Gid;
 use crate::interfaces::action_msgs::GoalStatusArray;
 
 /// A message of an action server to all of its clients.
 pub(crate) enum News<A: Action> {
     Feedback(FeedbackMessage<A>),
-    Status(GoalStatusArray),
+    /// All goals that a server remembers, and the publisher of its status, if that is known.
+    Status(GoalStatusArray, Option<Gid>),
 }
 
 /// Counter of the feedback that goals' queues displaced: the losses of the entity, which also count what the
@@ -27,6 +29,9 @@ impl Lost {
     }
 }
 
+/// A status with its publisher, if that is known.
+type Status = (GoalStatusArray, Option<Gid>);
+
 /// Two subscriptions as one source. As two entities, a policy could run the status that ends a goal before the goal's
 /// last feedback.
 pub(crate) struct Merged<F, S> {
@@ -35,7 +40,7 @@ pub(crate) struct Merged<F, S> {
     /// The depth of the feedback's queue: so many messages may be older than a status that is taken.
     depth: usize,
     /// A status that waits for older feedback, and how many feedback messages may still be older.
-    held: Option<(GoalStatusArray, usize)>,
+    held: Option<(Status, usize)>,
     lost: Lost,
 }
 
@@ -49,7 +54,7 @@ impl<A, F, S> Source for Merged<F, S>
 where
     A: Action,
     F: Source<Item = FeedbackMessage<A>>,
-    S: Source<Item = GoalStatusArray>,
+    S: Source<Item = Status>,
 {
     type Item = News<A>;
     type Attachment = (F::Attachment, S::Attachment);
@@ -76,7 +81,7 @@ where
                 return Ok(Some(News::Feedback(feedback)));
             }
         }
-        Ok(self.held.take().map(|(status, _)| News::Status(status)))
+        Ok(self.held.take().map(|((status, publisher), _)| News::Status(status, publisher)))
     }
 
     fn pending(&self) -> Pending {
@@ -141,13 +146,13 @@ mod tests {
         let statuses = GoalStatusArray { status_list: vec![GoalStatus::default()] };
         let depth = 3;
         let older = Fake((0..3).map(feedback).collect());
-        let mut merged = Merged::new(older, Fake([statuses].into()), depth, Lost::default());
+        let mut merged = Merged::new(older, Fake([(statuses, None)].into()), depth, Lost::default());
         let mut taken = Vec::new();
         // For each feedback message that is taken, another one arrives.
         for next in 3..10 {
             match Source::try_take(&mut merged).unwrap().unwrap() {
                 News::<Count>::Feedback(message) => taken.push(Some(message.feedback)),
-                News::Status(_) => taken.push(None),
+                News::Status(..) => taken.push(None),
             }
             merged.feedback.0.push_back(feedback(next));
         }

@@ -20,6 +20,7 @@ mod id;
 mod options;
 mod parts;
 mod server;
+mod servers;
 mod signal;
 mod state;
 mod tracked;

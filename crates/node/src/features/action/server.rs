@@ -224,7 +224,6 @@ impl<A: Action> Parts<A> {
         let status = node.create_publisher(status)?;
         let clock = group.context().clock().clone();
         let core = Core::new(action.clone(), clock.clone(), feedback, status, max_goals, result_timeout);
-        core.announce();
         let desk = Desk { core: Arc::new(core), accepted: Accepted::new(clock) };
         let named = |of: &str| EntityOptions::new(format!("{name}/{of}"));
         let execution = Execution::new(group.failures(&format!("{name}/execute")));

@@ -3,16 +3,18 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use rospin_engine::{ForeignWaker, LossCause};
+use rospin_engine::{ForeignWaker, LossCause, Timer};
 use rospin_wire::Action;
 
 use super::feedback::{Lost, News};
 use super::id::GoalId;
+use super::servers::{Holders, Servers, There};
 use super::state::GoalState;
+use crate::info::Gid;
 use crate::interfaces::action_msgs::GoalStatusArray;
 use crate::interfaces::builtin_interfaces::Time;
 
@@ -26,8 +28,8 @@ struct Progress<F> {
     feedback: VecDeque<F>,
     waker: Option<ForeignWaker>,
     state: GoalState,
-    /// True if the goal was in a status of the server.
-    is_known: bool,
+    /// Servers that may have the goal.
+    holders: Holders,
     /// True if the server accepted the goal.
     is_accepted: bool,
     /// True if the server agreed to cancel the goal.
@@ -38,12 +40,8 @@ struct Progress<F> {
     accepted: Option<Time>,
     /// The latest stamp in a status that does not contain this goal.
     others_until: Option<Time>,
-    /// True if the last server went after the goal was sent, and before the goal's end was reported.
+    /// True if the goal's server went before the goal's end was reported.
     is_orphan: bool,
-    /// True if a server has reported the goal since its last one went: it was only out of reach.
-    is_back: bool,
-    /// True if a server is there whose report of the goal is waited for.
-    is_waited_for: bool,
     /// True if there will be no more feedback.
     has_ended: bool,
     /// True if a stream of the feedback exists.
@@ -57,9 +55,9 @@ impl<F> Progress<F> {
         self.accepted.is_some_and(|accepted| self.others_until > Some(accepted))
     }
 
-    /// Returns true if a server would cancel the goal unless it refuses, as far as it has told.
-    fn can_be_canceled(&self) -> bool {
-        let has_ended = self.has_ended || self.has_result || (self.is_orphan && !self.is_back);
+    /// Returns true if one of the servers that are there would cancel the goal unless it refuses, as far as it has told.
+    fn can_be_canceled(&self, there: &There) -> bool {
+        let has_ended = self.has_ended || self.has_result || (self.is_orphan && !self.holders.may_be_among(there));
         self.is_accepted && is_cancelable(self.state) && !self.is_canceling && !has_ended
     }
 }
@@ -81,8 +79,9 @@ impl<F> Tracked<F> {
 
     /// Records that the server accepted the goal at the time `stamp`. A stamp of zero is of a server that does not tell
     /// the time.
-    pub(crate) fn accept(&self, stamp: Time) {
+    pub(crate) fn accept(&self, stamp: Time, there: &There) {
         let mut progress = self.lock();
+        progress.holders.consider(there);
         progress.is_accepted = true;
         progress.accepted = Some(stamp).filter(|stamp| *stamp != Time::ZERO);
         let is_forgotten = progress.is_forgotten();
@@ -121,23 +120,24 @@ impl<F> Tracked<F> {
         displaced.map(|displaced| (displaced, is_wanted))
     }
 
-    /// Updates the goal from a status, which lists all goals that one server remembers.
-    fn hear(&self, statuses: &GoalStatusArray) {
+    /// Updates the goal from a status, which lists all goals that the server with that publisher remembers.
+    fn hear(&self, statuses: &GoalStatusArray, publisher: Option<Gid>) {
         let mut status = statuses.status_list.iter();
         let status = status.find(|status| GoalId::from(status.goal_info.goal_id) == self.id);
         let mut progress = self.lock();
         match status {
             Some(status) => {
-                progress.is_known = true;
-                progress.is_back = progress.is_orphan;
+                progress.holders.report(publisher);
                 progress.state = GoalState::from_status(status.status).unwrap_or(progress.state);
                 progress.has_ended |= progress.state.is_terminal();
             }
             // The server forgot the goal, or the status is another server's.
             None => {
-                let others_until = statuses.status_list.iter().map(|status| status.goal_info.stamp).max();
-                progress.others_until = progress.others_until.max(others_until);
-                progress.has_ended |= progress.is_known || progress.is_forgotten();
+                if progress.holders.are_only(publisher) {
+                    let others_until = statuses.status_list.iter().map(|status| status.goal_info.stamp).max();
+                    progress.others_until = progress.others_until.max(others_until);
+                }
+                progress.has_ended |= progress.holders.deny(publisher) || progress.is_forgotten();
             }
         }
         let waker = if progress.has_ended { progress.waker.take() } else { None };
@@ -145,7 +145,7 @@ impl<F> Tracked<F> {
         wake(waker);
     }
 
-    /// Returns true if the last server has gone since the goal was sent, and the goal had not ended.
+    /// Returns true if its server has gone since the goal was sent, and the goal had not ended.
     pub(crate) fn is_orphan(&self) -> bool {
         self.lock().is_orphan
     }
@@ -172,38 +172,55 @@ fn wake(waker: Option<ForeignWaker>) {
 }
 
 /// Goals of a client to which a handle, a feedback stream or a future still refers.
-pub(crate) struct Goals<F>(Arc<Mutex<Known<F>>>);
+pub(crate) struct Goals<F> {
+    known: Arc<Mutex<Known<F>>>,
+    servers: Servers,
+    /// Timer that ends the feedback of orphans. Weak, because its callback owns the goals.
+    grace: Arc<OnceLock<Weak<Timer>>>,
+}
 
 struct Known<F> {
     goals: Vec<(GoalId, Weak<Tracked<F>>)>,
-    /// Goals of all clients that were neither canceling nor at their end in the last status, with the times of their
-    /// acceptance.
-    cancelable: Vec<(GoalId, Time)>,
+    /// Goals of all clients that were neither canceling nor at their end in the last status of their server.
+    cancelable: Vec<Cancelable>,
     /// True once the router was dropped: goals that are tracked from then on get no feedback.
     is_closed: bool,
 }
 
+/// A goal of any client that could be canceled.
+struct Cancelable {
+    id: GoalId,
+    accepted: Time,
+    /// Publisher of the status that lists it, if that is known.
+    publisher: Option<Gid>,
+}
+
 impl<F> Goals<F> {
-    pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(Known { goals: Vec::new(), cancelable: Vec::new(), is_closed: false })))
+    pub(crate) fn new(servers: Servers) -> Self {
+        let known = Known { goals: Vec::new(), cancelable: Vec::new(), is_closed: false };
+        Self { known: Arc::new(Mutex::new(known)), servers, grace: Arc::default() }
+    }
+
+    pub(crate) const fn servers(&self) -> &Servers {
+        &self.servers
     }
 
     /// Tracks a goal before it is sent, because its feedback may arrive before the response.
     pub(crate) fn track(&self, id: GoalId) -> Arc<Tracked<F>> {
+        let mut holders = Holders::default();
+        holders.consider(&self.servers.there());
         let mut known = self.lock();
         let progress = Progress {
             feedback: VecDeque::new(),
             waker: None,
             state: GoalState::Accepted,
-            is_known: false,
+            holders,
             is_accepted: false,
             is_canceling: false,
             has_result: false,
             accepted: None,
             others_until: None,
             is_orphan: false,
-            is_back: false,
-            is_waited_for: false,
             has_ended: known.is_closed,
             is_wanted: false,
         };
@@ -217,56 +234,71 @@ impl<F> Goals<F> {
         self.lock().goals.iter().filter_map(|(_, goal)| goal.upgrade()).collect()
     }
 
-    /// Notes that the last server has gone. Its last feedback may still be under way.
+    /// Sets the timer that calls [`end_orphans`](Self::end_orphans).
+    pub(crate) fn set_grace(&self, timer: &Arc<Timer>) {
+        // Only the client's constructor sets this value.
+        let _ = self.grace.set(Arc::downgrade(timer));
+    }
+
+    /// Finds the goals whose server has gone, and starts the timer that ends their feedback, of which the last may still
+    /// be under way. The end of a server without such goals does not prolong the time of others.
     pub(crate) fn orphan(&self) {
-        self.lock().cancelable.clear();
+        let there = self.servers.there();
+        self.lock().cancelable.retain(|goal| there.may_have(goal.publisher));
+        let mut are_new = false;
         for goal in self.alive() {
             let mut progress = goal.lock();
-            progress.is_orphan = !progress.has_ended;
-            (progress.is_back, progress.is_waited_for) = (false, false);
+            if !progress.has_ended && !progress.is_orphan && !progress.holders.may_be_among(&there) {
+                progress.is_orphan = true;
+                are_new = true;
+            }
+        }
+        if are_new && let Some(timer) = self.grace.get().and_then(Weak::upgrade) {
+            timer.reset();
         }
     }
 
-    /// Ends the feedback of the goals whose server has gone for good. If a server is there again, it is the same one for
-    /// goals that it has reported since. Its report of the others is waited for once: returns true if there are such.
-    #[must_use]
-    pub(crate) fn end_orphans(&self, is_server_there: bool) -> bool {
-        let mut waits = false;
+    /// Ends the feedback of the goals whose server has gone for good.
+    pub(crate) fn end_orphans(&self) {
+        let there = self.servers.there();
         for goal in self.alive() {
             let mut progress = goal.lock();
-            if !progress.is_orphan {
+            if progress.has_ended || !progress.is_orphan {
                 continue;
             }
-            if is_server_there && progress.is_back {
+            if progress.holders.may_be_among(&there) {
                 progress.is_orphan = false;
-            } else if is_server_there && !progress.is_waited_for {
-                progress.is_waited_for = true;
-                waits = true;
             } else {
                 drop(progress);
                 goal.end();
             }
         }
-        waits
     }
 
-    /// Updates the goals from a status, which lists all goals that one server remembers.
-    fn hear(&self, statuses: &GoalStatusArray) {
-        let mut cancelable = Vec::new();
+    /// Updates the goals from a status, which lists all goals that the server with that publisher remembers.
+    fn hear(&self, statuses: &GoalStatusArray, publisher: Option<Gid>) {
+        let mut known = self.lock();
+        known.cancelable.retain(|goal| goal.publisher != publisher);
         for status in &statuses.status_list {
             if GoalState::from_status(status.status).is_some_and(is_cancelable) {
-                cancelable.push((status.goal_info.goal_id.into(), status.goal_info.stamp));
+                let (id, accepted) = (status.goal_info.goal_id.into(), status.goal_info.stamp);
+                known.cancelable.push(Cancelable { id, accepted, publisher });
             }
         }
-        self.lock().cancelable = cancelable;
-        for goal in self.alive() {
-            goal.hear(statuses);
+        drop(known);
+        let goals = self.alive();
+        for goal in &goals {
+            goal.hear(statuses, publisher);
+        }
+        // If the news of the server's end was handled before its last status, nobody knew that it had these goals.
+        if !goals.is_empty() && !self.servers.there().may_have(publisher) {
+            self.orphan();
         }
     }
 
     /// Records that the server agreed to cancel these goals.
     pub(crate) fn begin_to_cancel(&self, canceling: &[GoalId]) {
-        self.lock().cancelable.retain(|(id, _)| !canceling.contains(id));
+        self.lock().cancelable.retain(|goal| !canceling.contains(&goal.id));
         for goal in self.alive() {
             if canceling.contains(&goal.id) {
                 goal.lock().is_canceling = true;
@@ -287,16 +319,21 @@ impl<F> Goals<F> {
     /// goal, as far as the server has told. A time of zero means all goals.
     pub(crate) fn can_cancel(&self, until: Time) -> bool {
         let is_meant = |accepted: Time| until == Time::ZERO || accepted <= until;
+        let there = self.servers.there();
         let own = self.alive();
         for goal in &own {
             let progress = goal.lock();
-            if progress.can_be_canceled() && is_meant(progress.accepted.unwrap_or(Time::ZERO)) {
+            if progress.can_be_canceled(&there) && is_meant(progress.accepted.unwrap_or(Time::ZERO)) {
                 return true;
             }
         }
         // More than the status is known of the client's own goals.
         let is_own = |id: GoalId| own.iter().any(|goal| goal.id == id);
-        self.lock().cancelable.iter().any(|(id, accepted)| !is_own(*id) && is_meant(*accepted))
+        let known = self.lock();
+        known
+            .cancelable
+            .iter()
+            .any(|goal| !is_own(goal.id) && is_meant(goal.accepted) && there.may_have(goal.publisher))
     }
 
     fn find(&self, id: GoalId) -> Option<Arc<Tracked<F>>> {
@@ -305,13 +342,13 @@ impl<F> Goals<F> {
 
     fn lock(&self) -> MutexGuard<'_, Known<F>> {
         // Only moves of values happen under the lock, and they do not panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<F> Clone for Goals<F> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { known: Arc::clone(&self.known), servers: self.servers.clone(), grace: Arc::clone(&self.grace) }
     }
 }
 
@@ -335,7 +372,7 @@ impl<A: Action> Router<A> {
                     self.lost.count(LossCause::QueueFull);
                 }
             }
-            News::Status(statuses) => self.goals.hear(&statuses),
+            News::Status(statuses, publisher) => self.goals.hear(&statuses, publisher),
         }
     }
 }
@@ -350,8 +387,12 @@ impl<A: Action> Drop for Router<A> {
 }
 
 /// Feedback of one goal, in the order of arrival. The stream ends once the server has reported the end of the goal or
-/// has forgotten the goal, once the last server has been gone for a second, or once the client or its executor was
-/// dropped. A server that was restarted has forgotten its goals.
+/// has forgotten the goal, once the goal's server has been gone for a second, or once the client or its executor was
+/// dropped.
+///
+/// A server is gone when the middleware says so, which for one that was killed may take the middleware's lease, on DDS
+/// ten seconds. One that was started again is another server, and has not the goals of the one before. Other servers of
+/// the same action do not end the feedback of goals that are not theirs.
 ///
 /// Await it, or give it to a group as an entity with a callback of its own, by
 /// [`CallbackGroup::create_stream`](rospin_engine::CallbackGroup::create_stream). Taking from it locks for a moment.
@@ -418,5 +459,68 @@ impl<A: Action> Stream for FeedbackStream<A> {
 impl<A: Action> fmt::Debug for FeedbackStream<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FeedbackStream").field("goal", &self.tracked.id).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Endpoint, EndpointKind, Graph};
+    use crate::interfaces::action_msgs::{GoalInfo, GoalStatus};
+
+    const TOPIC: &str = "/drive/_action/status";
+    const ID: GoalId = GoalId::from_bytes([1; 16]);
+
+    fn server_came(graph: &Graph, number: u8) {
+        let mut publisher = Endpoint::new(EndpointKind::Publisher, TOPIC, "action_msgs/msg/GoalStatusArray");
+        publisher.gid = Some(Gid::new([number; 16]));
+        graph.endpoint_came(&[number], publisher);
+    }
+
+    fn report() -> GoalStatusArray {
+        let stamp = Time { sec: 1, nanosec: 0 };
+        let goal_info = GoalInfo { goal_id: ID.into(), stamp };
+        GoalStatusArray { status_list: vec![GoalStatus { goal_info, status: GoalStatus::STATUS_EXECUTING }] }
+    }
+
+    #[test]
+    fn feedback_ends_when_the_server_that_reported_the_goal_has_forgotten_it() {
+        let graph = Graph::new();
+        let goals = Goals::<()>::new(Servers::new(Arc::clone(&graph), TOPIC.to_owned()));
+        server_came(&graph, 1);
+        server_came(&graph, 2);
+        let goal = goals.track(ID);
+        let [one, other] = [1, 2].map(|number| Some(Gid::new([number; 16])));
+        let nothing = GoalStatusArray::default();
+        for (status, from, has_ended) in
+            [(&nothing, one, false), (&report(), one, false), (&nothing, other, false), (&nothing, one, true)]
+        {
+            goals.hear(status, from);
+            assert_eq!(goal.lock().has_ended, has_ended);
+        }
+    }
+
+    #[test]
+    fn a_goal_is_an_orphan_whichever_of_its_servers_last_status_and_end_is_handled_first() {
+        for is_status_first in [true, false] {
+            let graph = Graph::new();
+            let goals = Goals::<()>::new(Servers::new(Arc::clone(&graph), TOPIC.to_owned()));
+            server_came(&graph, 1);
+            server_came(&graph, 2);
+            let goal = goals.track(ID);
+            graph.endpoint_went(&[1]);
+            let hear = || goals.hear(&report(), Some(Gid::new([1; 16])));
+            if is_status_first {
+                hear();
+            }
+            goals.orphan();
+            if !is_status_first {
+                assert!(!goal.is_orphan(), "the other server may have it");
+                hear();
+            }
+            assert!(goal.is_orphan() && !goals.can_cancel(Time::ZERO));
+            goals.end_orphans();
+            assert!(goal.lock().has_ended);
+        }
     }
 }

@@ -39,20 +39,21 @@ impl World {
     }
 
     fn start(&mut self) {
-        let ros = self.test.host("robot");
         let executions = Arc::clone(&self.executions);
+        self.server = Some(self.serve("robot", executions));
+    }
+
+    /// Starts a server on a host, which hands its goals to `executions`.
+    fn serve(&mut self, host: &str, executions: Executions) -> (Ros, ActionServer) {
+        let ros = self.test.host(host);
         let begin = move |goal: GoalHandle<Fibonacci>| {
             executions.lock().unwrap().push(goal);
             async {}
         };
         let accept = |_, _: &Goal| GoalResponse::AcceptAndExecute;
-        let server = ros.create_node("robot").unwrap().create_action_server(
-            "drive",
-            accept,
-            |_, _| CancelResponse::Accept,
-            begin,
-        );
-        self.server = Some((ros, server.unwrap()));
+        let server =
+            ros.create_node(host).unwrap().create_action_server("drive", accept, |_, _| CancelResponse::Accept, begin);
+        (ros, server.unwrap())
     }
 
     fn kill(&mut self) {
@@ -148,4 +149,67 @@ fn feedback_ends_if_the_server_says_that_it_does_not_know_the_goal() {
     let result = test.wait(goal.result(), SECOND).unwrap();
     assert!(matches!(result, Err(ResultError::Unknown { .. })), "{result:?}");
     assert_eq!(stream.next().now_or_never(), Some(None));
+}
+
+/// The second server is a program that was started twice, or a robot that takes over.
+#[test]
+fn a_second_server_does_not_end_the_feedback_of_the_first_ones_goals() {
+    let mut world = World::new(1);
+    let (goal, mut stream) = world.send();
+    let second = world.serve("other", Executions::default());
+    world.test.run_for(2 * SECOND).unwrap();
+    let mut round = 0;
+    let mut goes_on = |world: &mut World, stream: &mut FeedbackStream<Fibonacci>, when: &str| {
+        round += 1;
+        world.executions.lock().unwrap()[0].publish_feedback(seq([round])).unwrap();
+        let next = world.test.wait(stream.next(), SECOND).unwrap();
+        assert_eq!(next, Some(seq([round])), "{when}");
+    };
+    goes_on(&mut world, &mut stream, "the second one has started");
+    // Both get the request, and the second one does not know the goal.
+    let result = world.test.wait(goal.result(), SECOND).unwrap();
+    assert!(matches!(result, Err(ResultError::Unknown { .. })), "{result:?}");
+    goes_on(&mut world, &mut stream, "the second one was asked for the result");
+    let sent = world.client.send_goal(Goal { order: 2 });
+    let other = world.test.wait(sent, SECOND).unwrap().unwrap();
+    let mut of_both = other.take_feedback().unwrap();
+    world.test.run_for(SECOND).unwrap();
+    goes_on(&mut world, &mut stream, "the second one has a goal");
+    drop(second);
+    world.test.run_for(3 * SECOND).unwrap();
+    goes_on(&mut world, &mut stream, "the second one has gone");
+    world.kill();
+    let _third = world.serve("third", Executions::default());
+    assert_eq!(world.test.wait(stream.next(), 15 * SECOND).unwrap(), None);
+    assert_eq!(world.test.wait(of_both.next(), SECOND).unwrap(), None);
+}
+
+/// The client's executor is busy from before the end of the lease until the server is back and has reported the goal.
+#[test]
+fn feedback_goes_on_although_the_cut_is_noticed_after_the_server_is_back() {
+    for policy in rospin_engine::policy::POLICIES {
+        let mut world = World::new(1);
+        let options = ExecutorOptions::new("slow").boxed_policy((policy.build)());
+        let slow = world.test.ros().context().create_executor(options);
+        let group = world.test.node().create_group_on(&slow.handle(), "client", ());
+        world.client = group.create_action_client("drive").unwrap();
+        let ready = world.client.wait_for_server();
+        world.test.wait(ready, SECOND).unwrap();
+        let goal = world.test.wait(world.client.send_goal(Goal { order: 1 }), SECOND).unwrap().unwrap();
+        world.test.run_for(SECOND).unwrap();
+        slow.spin(SpinOptions::spin_all()).unwrap();
+        assert_eq!(goal.state(), GoalState::Executing);
+        let mut stream = goal.take_feedback().unwrap();
+        world.network.cut("robot", "station");
+        world.test.run_until(|| !world.client.server_is_ready(), 11 * SECOND).unwrap();
+        world.network.heal("robot", "station");
+        world.test.run_for(5 * SECOND).unwrap();
+        for round in 0..5 {
+            slow.spin(SpinOptions::spin_all()).unwrap();
+            world.executions.lock().unwrap()[0].publish_feedback(seq([round])).unwrap();
+            world.test.run_for(SECOND).unwrap();
+            slow.spin(SpinOptions::spin_all()).unwrap();
+            assert_eq!(stream.next().now_or_never(), Some(Some(seq([round]))), "{}", policy.name);
+        }
+    }
 }

@@ -67,15 +67,20 @@ fn feedback_comes_in_order_and_ends_with_the_goal() {
 }
 
 #[test]
-fn feedback_ends_when_the_server_has_forgotten_the_goal() {
+fn a_status_of_another_publisher_does_not_end_the_feedback() {
     on_both_kinds(|world| {
-        let (goal, _handle) = world.begin(5);
+        let (goal, handle) = world.begin(5);
         let mut feedback = goal.take_feedback().unwrap();
         assert_eq!(world.heard(&mut feedback), (vec![], true));
         let options = PublisherOptions::new("fibonacci/_action/status").keep_last(1).transient_local();
-        // An empty status, as from a server that was restarted.
-        world.node.create_publisher(options).unwrap().publish(GoalStatusArray::default()).unwrap();
-        assert_eq!(world.heard(&mut feedback), (vec![], false));
+        // An empty status, as a second server publishes it.
+        let other = world.node.create_publisher(options).unwrap();
+        other.publish(GoalStatusArray::default()).unwrap();
+        assert_eq!(world.heard(&mut feedback), (vec![], true));
+        drop(other);
+        assert_eq!(world.heard(&mut feedback), (vec![], true));
+        handle.publish_feedback(seq([0])).unwrap();
+        assert_eq!(world.heard(&mut feedback), (vec![seq([0])], true));
     });
 }
 

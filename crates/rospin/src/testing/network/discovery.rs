@@ -127,7 +127,7 @@ impl State {
     pub(super) fn appear(&mut self, observer: HostId, id: EndId) {
         let Some(end) = self.ends.get_mut(&id) else { return };
         end.seen_by.insert(observer);
-        let entry = end.entry();
+        let entry = end.entry(id);
         let name = end.name.clone();
         // A node's own process enters it by itself.
         if observer != end.host

@@ -218,12 +218,11 @@ struct HostPublisher {
     clock: Clock,
 }
 
-impl HostPublisher {
-    fn gid_of(id: EndId) -> Gid {
-        let mut bytes = [0; 16];
-        bytes[8..].copy_from_slice(&id.to_be_bytes());
-        Gid::new(bytes)
-    }
+/// Returns the id of a publisher.
+pub(super) fn gid_of(id: EndId) -> Gid {
+    let mut bytes = [0; 16];
+    bytes[8..].copy_from_slice(&id.to_be_bytes());
+    Gid::new(bytes)
 }
 
 impl Matches for HostPublisher {
@@ -242,7 +241,7 @@ impl PublisherEnd for HostPublisher {
     }
 
     fn gid(&self) -> Gid {
-        Self::gid_of(self.end.id)
+        gid_of(self.end.id)
     }
 
     fn pass_over(&self) {
@@ -262,7 +261,7 @@ impl PublisherEnd for HostPublisher {
                 return false;
             }
             let number = Some(self.last.fetch_add(1, Ordering::Relaxed) + 1);
-            let publication = Publication { publisher: Self::gid_of(id), number, time };
+            let publication = Publication { publisher: gid_of(id), number, time };
             let sample = Sample::Message { payload, publication, published: now };
             if self.is_latched
                 && let Some(Part::Publisher { kept, .. }) = state.ends.get_mut(&id).map(|end| &mut end.part)

@@ -10,6 +10,7 @@ use rospin_engine::{Instant, Waiters};
 use rospin_node::{Calls, EndEvents, Endpoint, EndpointKind, Graph, Inlet, Qos, RequestInlet, TypeName};
 
 use super::channel::{Channel, Key, Sample};
+use super::ends::gid_of;
 use super::rng::Rng;
 use super::server::Asked;
 use super::{LinkOptions, NetworkCounts};
@@ -95,10 +96,11 @@ impl End {
     }
 
     /// Returns the entry in graphs.
-    pub(super) fn entry(&self) -> Option<Endpoint> {
+    pub(super) fn entry(&self, id: EndId) -> Option<Endpoint> {
         let mut entry = Endpoint::new(self.kind?, self.name.clone(), self.type_name.clone());
         entry.type_hash.clone_from(&self.type_hash);
         entry.node = Some(self.node.clone());
+        entry.gid = if self.kind == Some(EndpointKind::Publisher) { Some(gid_of(id)) } else { None };
         entry.reliability = Some(self.qos.reliability);
         entry.durability = Some(self.qos.durability);
         entry.history = Some(self.qos.history);
