@@ -261,14 +261,83 @@ fn is_float(text: &str) -> bool {
     whole.starts_with(|c: char| c.is_ascii_digit()) && is_digits(whole) && is_digits(fraction) && is_exponent
 }
 
-/// Returns true for a date such as 2026-11-27. Times of day have blanks or colons, which are quoted anyway.
+/// Returns true for what PyYAML takes for a date, such as 2026-11-27, or for a time of a day, such as
+/// 2026-11-27T10:00:00Z.
 fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            4 | 7 => *byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
+    let mut rest = Rest(text.as_bytes());
+    if !(rest.digits(4, 4) && rest.one(b"-")) {
+        return false;
+    }
+    let month = rest.digits_taken(2);
+    if !(month > 0 && rest.one(b"-")) {
+        return false;
+    }
+    let day = rest.digits_taken(2);
+    if rest.0.is_empty() {
+        return month == 2 && day == 2;
+    }
+    let is_separated = rest.one(b"Tt") || rest.blanks() > 0;
+    if !(day > 0 && is_separated && rest.digits(1, 2)) {
+        return false;
+    }
+    if !(rest.one(b":") && rest.digits(2, 2) && rest.one(b":") && rest.digits(2, 2)) {
+        return false;
+    }
+    if rest.one(b".") {
+        rest.digits_taken(usize::MAX);
+    }
+    rest.0.is_empty() || is_zone(rest)
+}
+
+/// Returns true for a time zone behind a time of a day: `Z`, `+2`, `-02:30`.
+fn is_zone(mut rest: Rest<'_>) -> bool {
+    rest.blanks();
+    if rest.one(b"Z") {
+        return rest.0.is_empty();
+    }
+    if !(rest.one(b"+-") && rest.digits(1, 2)) {
+        return false;
+    }
+    rest.0.is_empty() || (rest.one(b":") && rest.digits(2, 2) && rest.0.is_empty())
+}
+
+/// What is not read yet of a text.
+struct Rest<'a>(&'a [u8]);
+
+impl Rest<'_> {
+    /// Takes the next character if it is one of these.
+    fn one(&mut self, of: &[u8]) -> bool {
+        match self.0.split_first() {
+            Some((first, rest)) if of.contains(first) => {
+                self.0 = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes digits, at most so many, and returns their number.
+    fn digits_taken(&mut self, max: usize) -> usize {
+        let mut taken = 0;
+        while taken < max && self.one(b"0123456789") {
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Takes digits. Returns false if there are too few.
+    fn digits(&mut self, min: usize, max: usize) -> bool {
+        self.digits_taken(max) >= min
+    }
+
+    /// Takes blanks and tabs, and returns their number.
+    fn blanks(&mut self) -> usize {
+        let mut taken = 0;
+        while self.one(b" \t") {
+            taken += 1;
+        }
+        taken
+    }
 }
 
 #[cfg(test)]
@@ -303,6 +372,14 @@ mod tests {
             ("0x1F", "'0x1F'"),
             ("089", "089"),
             ("2026-11-27", "'2026-11-27'"),
+            ("2026-11-27T10:00:00Z", "'2026-11-27T10:00:00Z'"),
+            ("2026-11-27 10:00:00", "'2026-11-27 10:00:00'"),
+            ("2026-1-7t1:00:00.5 +01:30", "'2026-1-7t1:00:00.5 +01:30'"),
+            ("2026-11-27 \t10:00:00.-3", "\"2026-11-27 \\t10:00:00.-3\""),
+            ("2026-1-7", "2026-1-7"),
+            ("2026-11-27T10:00", "2026-11-27T10:00"),
+            ("2026-11-27 10:00:00 o", "2026-11-27 10:00:00 o"),
+            ("2026-11-27 10:00:00+1:3", "2026-11-27 10:00:00+1:3"),
             ("~", "'~'"),
             ("-", "'-'"),
             ("-a", "-a"),
