@@ -176,8 +176,9 @@ impl ParameterFile {
         Ok(())
     }
 
-    /// Returns the names and values that the file has for a node, in the order of the file. The last value of a name
-    /// counts. `kind` returns the type of a parameter, if it is known, which an empty list gets.
+    /// Returns the names and values that the file has for a node: those of patterns such as `/**` first, then its own,
+    /// each in the order of the file. The last value of a name counts, so as for `ros2 param load` its own do, wherever
+    /// they are in the file. `kind` returns the type of a parameter, if it is known, which an empty list gets.
     ///
     /// ```
     /// use rospin::graph::NodeName;
@@ -200,7 +201,9 @@ impl ParameterFile {
         kind: impl Fn(&str) -> Option<ParameterKind>,
     ) -> Result<Vec<(String, ParameterValue)>, ParameterFileError> {
         let mut settings = Vec::new();
-        for (name, given) in self.of_node(node) {
+        let of_patterns = self.of_sections(node, |pattern| pattern.contains('*'));
+        let own = self.of_sections(node, |pattern| !pattern.contains('*'));
+        for (name, given) in of_patterns.chain(own) {
             let value = given.value(kind(&name), true, None).map_err(|reason| ParameterFileError::Meaning {
                 file: "(file)".to_owned(),
                 place: name.clone(),
@@ -222,15 +225,22 @@ impl ParameterFile {
 
     /// Returns the parameters that the file has for a node.
     pub(crate) fn of_node(&self, node: &NodeName) -> impl Iterator<Item = (String, Given)> {
+        self.of_sections(node, |_| true)
+    }
+
+    /// Returns the parameters that the file has for a node in sections whose patterns are wanted.
+    fn of_sections(&self, node: &NodeName, is_wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = (String, Given)> {
         let node = node.to_string();
-        let sections = self.sections.iter().filter(move |(pattern, _)| matches(&parts(pattern), &parts(&node)));
+        let sections = self.sections.iter();
+        let sections =
+            sections.filter(move |(pattern, _)| is_wanted(pattern) && matches(&parts(pattern), &parts(&node)));
         sections.flat_map(|(_, parameters)| parameters.iter().cloned())
     }
 }
 
 impl ParameterValue {
     /// Returns the value that a text means on a command line, by the rules of parameter files: `true`, `2`, `2.5`,
-    /// `[1, 2]`. A text that is none of these is a string, as for `ros2 param set`. `kind` is the type of the
+    /// `[1, 2]`. A text that is none of these is a string, also `null`, as for `ros2 param set`. `kind` is the type of the
     /// parameter, if it is known: an integer is a floating-point number for one, and every text is a string for one.
     ///
     /// ```
@@ -257,7 +267,9 @@ impl ParameterValue {
             return Self::StringArray(texts);
         }
         let value = match Given::of(document) {
-            Given::Invalid(_) => return text.into(),
+            // On a command line, null is a text like others, and nothing else tells the type of an empty list.
+            Given::Invalid(_) | Given::Null(_) => return text.into(),
+            Given::EmptyList if kind.is_none() => return Self::BoolArray(Vec::new()),
             given => given.value(kind, true, None).unwrap_or_else(|_| text.into()),
         };
         value.for_kind(kind)
@@ -448,6 +460,30 @@ mod tests {
         assert_eq!(names("/", "arm"), "afg");
         assert_eq!(names("/robot", "leg"), "ach");
         assert_eq!(names("/", "robot"), "ah");
+    }
+
+    #[test]
+    fn a_nodes_own_settings_count_more_than_those_of_wildcards() {
+        let text = "
+            /robot/arm: {ros__parameters: {a: 1, b: 1}}
+            /**: {ros__parameters: {a: 2, c: 2}}
+        ";
+        let node = NodeName::new("/robot", "arm").unwrap();
+        let settings = ParameterFile::parse(text).unwrap().settings(&node, |_| None).unwrap();
+        let expected: [(&str, ParameterValue); 3] = [("c", 2.into()), ("a", 1.into()), ("b", 1.into())];
+        assert_eq!(settings, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn no_text_of_a_command_line_means_that_there_is_no_value() {
+        for text in ["null", "~", "Null", "NULL", ""] {
+            for kind in [None, Some(ParameterKind::String), Some(ParameterKind::Bool)] {
+                assert_eq!(ParameterValue::from_yaml(text, kind), ParameterValue::from(text), "{kind:?}");
+            }
+        }
+        assert_eq!(ParameterValue::from_yaml("[]", None), ParameterValue::BoolArray(Vec::new()));
+        let doubles = ParameterValue::from_yaml("[]", Some(ParameterKind::DoubleArray));
+        assert_eq!(doubles, ParameterValue::DoubleArray(Vec::new()));
     }
 
     /// Trying every distribution of the parts over the wildcards would take exponential time.
