@@ -33,7 +33,7 @@ struct Options {
     #[arg(long, global = true)]
     include_hidden_nodes: bool,
 
-    /// Waits for answers of a node for at most so many seconds
+    /// Waits for answers of a node for at most so many seconds; a transition may take longer
     #[arg(long, global = true, value_name = "SECONDS", default_value = "5", value_parser = |text: &str| number::parse_seconds(text, 0.001, 1e9))]
     timeout: Duration,
 
@@ -171,11 +171,30 @@ impl Managed<'_> {
         let limited = self.session.ros().executor().handle().timeout(ClockKind::Steady, self.limit, calling);
         match self.session.finish(limited)? {
             Ok(response) => response.map_err(Failure::run),
-            Err(_) => {
-                let seconds = self.limit.as_secs_f64();
-                Err(Failure::Run(format!("node {} did not answer on {name} within {seconds} s", self.node).into()))
-            }
+            Err(_) => Err(self.late(&name)),
         }
+    }
+
+    /// Starts a transition, and returns whether it succeeds. It may take as long as it needs.
+    fn change(&self, transition: &wire::Transition) -> Result<bool, Failure> {
+        let name = format!("{}/change_state", self.node);
+        let client: Client<wire::ChangeState> = self.session.node().create_client(&*name).map_err(Failure::run)?;
+        let request = wire::ChangeStateRequest { transition: transition.clone() };
+        let executor = self.session.ros().executor().handle();
+        let changing = async {
+            let waiting = executor.timeout(ClockKind::Steady, self.limit, client.wait_for_service());
+            if waiting.await.is_err() {
+                return Err(self.late(&name));
+            }
+            Ok(client.call(request).await.map_err(Failure::run)?.success)
+        };
+        self.session.finish(changing)?
+    }
+
+    /// Returns the failure of a node that did not answer on that service in time.
+    fn late(&self, service: &str) -> Failure {
+        let seconds = self.limit.as_secs_f64();
+        Failure::Run(format!("node {} did not answer on {service} within {seconds} s", self.node).into())
     }
 
     fn transitions(&self, service: &str) -> Result<Vec<wire::TransitionDescription>, Failure> {
@@ -220,8 +239,7 @@ fn set(managed: &Managed<'_>, options: &SetOptions, out: &mut dyn Write) -> Resu
         }
         return Err(Failure::Run(sentence.into()));
     };
-    let request = wire::ChangeStateRequest { transition: chosen.clone() };
-    if !managed.call::<wire::ChangeState>("change_state", request)?.success {
+    if !managed.change(chosen)? {
         return Err(Failure::Run("Transitioning failed".into()));
     }
     writeln!(out, "Transitioning successful")?;
@@ -269,6 +287,18 @@ mod tests {
         let list = lifecycle(&robot, &["list", "/camera"]).unwrap();
         assert!(list.starts_with("- deactivate [4]\n\tStart: active\n\tGoal: deactivating\n"), "{list}");
         assert!(lifecycle(&robot, &["list", "-a", "/camera"]).unwrap().contains("- configure [1]\n"));
+    }
+
+    #[test]
+    fn a_transition_may_take_as_long_as_it_needs() {
+        let robot = Robot::new();
+        let _camera = robot.session.ros().create_lifecycle_node("camera", Camera).unwrap();
+        let camera = "/camera".to_owned();
+        let managed = Managed { session: &robot.session, node: camera, limit: Duration::ZERO };
+        assert!(managed.change(&wire::Transition { id: 1, label: "configure".to_owned() }).unwrap());
+        let none = Managed { node: "/none".to_owned(), ..managed };
+        let error = none.change(&wire::Transition::default()).unwrap_err().to_string();
+        assert_eq!(error, "node /none did not answer on /none/change_state within 0 s");
     }
 
     #[test]

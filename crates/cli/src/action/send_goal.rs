@@ -13,7 +13,7 @@ use rospin_report::{Failure, number};
 
 use super::find;
 use crate::ros::types::ActionType;
-use crate::ros::{Mailbox, Session, types};
+use crate::ros::{Mailbox, Session, ends, types};
 
 /// Time that a server has to answer a request to cancel.
 const CANCELING: Duration = Duration::from_secs(2);
@@ -63,7 +63,11 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     }
     writeln!(out, "Waiting for an action server to become available...")?;
     out.flush()?;
-    let (action, found) = find(session, &options.action)?;
+    let (action, found) = match find(session, &options.action) {
+        // The server need not exist yet.
+        Err(Failure::Run(_)) if type_name.is_some() => wait_for(session, &options.action)?,
+        found => found?,
+    };
     let name = match (type_name, &found[..]) {
         (None, [only]) => only.clone(),
         (Some(name), found) if found.contains(&types::full_name(&name, "action")) => name,
@@ -83,6 +87,21 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
         // The goal was accepted, or may have been: the user does not want it any more.
         Some(Ended::Late) | None => cancel(session, &ends, id, out),
     }
+}
+
+/// Waits for an action, without an end, and returns its full name and its types.
+fn wait_for(session: &Session, action: &str) -> Result<(String, Vec<String>), Failure> {
+    let name = session.node().resolve_topic(action).map_err(Failure::input)?.to_string();
+    let types = session.finish(async {
+        loop {
+            let change = session.node().wait_for_graph_change();
+            if let Some(types) = ends::actions(&session.node().topic_names_and_types()).remove(&name) {
+                return types;
+            }
+            change.await;
+        }
+    })?;
+    Ok((name, types.into_iter().collect()))
 }
 
 /// End of waiting for a goal.
@@ -141,7 +160,7 @@ fn create(
     if let Some(mailbox) = mailbox {
         let topic = format!("{action}/_action/feedback");
         let servers = node.publishers_info_by_topic(&topic).map_err(Failure::run)?;
-        let message_type = announced(of.feedback.clone(), &servers);
+        let message_type = announced(of.feedback.clone(), &servers)?;
         let mailbox = mailbox.clone();
         let post = move |message: DynamicMessage| {
             if message.get::<Vec<u8>>("goal_id.uuid").is_ok_and(|goal| goal == id) {
@@ -154,18 +173,25 @@ fn create(
     Ok(Ends { send_goal, get_result, cancel_goal, _feedback: feedback })
 }
 
-/// Returns the type such that it announces its hash where the publishers do.
-fn announced(message_type: MessageType, ends: &[Endpoint]) -> MessageType {
-    match ends.iter().any(|end| end.type_hash.is_some()) {
-        true => message_type.with_hash(),
-        false => message_type.without_hash(),
-    }
+/// Returns the type such that it announces its hash where the publishers do. It must be theirs.
+fn announced(message_type: MessageType, ends: &[Endpoint]) -> Result<MessageType, Failure> {
+    let Some(hash) = ends.iter().find_map(|end| end.type_hash.as_deref()) else {
+        return Ok(message_type.without_hash());
+    };
+    message_type.check_hash(hash).map_err(Failure::run)?;
+    Ok(message_type.with_hash())
 }
 
 fn client(session: &Session, service: &str, of: &ServiceType) -> Result<DynamicClient, Failure> {
     let servers = session.node().servers_info_by_service(service).map_err(Failure::run)?;
-    let has_hash = servers.is_empty() || servers.iter().any(|server| server.type_hash.is_some());
-    let of = if has_hash { of.clone().with_hash() } else { of.clone().without_hash() };
+    let of = match servers.iter().find_map(|server| server.type_hash.as_deref()) {
+        Some(hash) if !of.has_hash(hash) => {
+            let sentence = format!("the server of {service} has another version of {}", of.name());
+            return Err(Failure::Run(sentence.into()));
+        }
+        None if !servers.is_empty() => of.clone().without_hash(),
+        _ => of.clone().with_hash(),
+    };
     session.node().create_dynamic_client(service, &of).map_err(Failure::run)
 }
 

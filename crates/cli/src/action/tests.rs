@@ -5,7 +5,7 @@ use rospin::action::{ActionServer, CancelResponse, GoalHandle, GoalResponse};
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult};
 
 use super::*;
-use crate::ros::testing::{Robot, parse};
+use crate::ros::testing::{Robot, interrupt, parse};
 
 fn action(robot: &Robot, arguments: &[&str]) -> Result<String, (String, String)> {
     let matches = parse(command(), &[&[NAME], arguments].concat());
@@ -66,6 +66,17 @@ fn a_goal_is_sent_and_its_result_printed() {
     assert!(!text.contains("Feedback"), "{text}");
     let text = action(&robot, &["send", "-f", "fibonacci", "{order: 3}"]).unwrap();
     assert!(text.contains("Feedback:\n    sequence:\n- 0\n- 1\n\n"), "{text}");
+}
+
+#[test]
+fn a_server_is_waited_for_if_the_type_is_given() {
+    let robot = Robot::new();
+    let (action, error) =
+        (["send_goal", "/fibonacci", "example_interfaces/action/Fibonacci", "{order: 3}"], "interrupted");
+    let node = robot.node("user");
+    let _timer = interrupt(&node, &robot);
+    assert_eq!(self::action(&robot, &action).unwrap_err().1, error);
+    assert!(self::action(&robot, &["send_goal", "/fibonacci", "{order: 3}"]).unwrap_err().1.starts_with("no action"));
 }
 
 #[test]

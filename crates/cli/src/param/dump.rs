@@ -30,7 +30,8 @@ impl Tree {
     fn append(&self, out: &mut String, indent: usize) {
         for (name, tree) in &self.below {
             out.extend(std::iter::repeat_n(' ', indent));
-            out.push_str(name);
+            // A part such as `1` or `on` would be something else than a string.
+            out.push_str(text::yaml(&ParameterValue::from(name.as_str()), 0).trim_start());
             out.push(':');
             if let Some(value) = &tree.value {
                 out.push_str(&text::yaml(value, indent));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin::NodeOptions;
-use rospin::parameters::{ParameterFile, ParameterKind, ParameterValue};
+use rospin::parameters::{ParameterFile, ParameterValue};
 use rospin_report::{Failure, number};
 
 use self::remote::Remote;
@@ -262,11 +262,9 @@ fn load(remote: &Remote<'_>, options: &LoadOptions, out: &mut dyn Write) -> Resu
     let node = NodeOptions::new(name).namespace(if namespace.is_empty() { "/" } else { namespace });
     let node = remote.session.ros().name_of_node(node.use_global_arguments(false)).map_err(Failure::input)?;
     let declared = remote.list(&[])?;
-    let kinds = remote.kinds(&declared)?;
-    let kind = |wanted: &str| -> Option<ParameterKind> {
-        let at = declared.iter().position(|name| name == wanted)?;
-        kinds.get(at).copied().flatten()
-    };
+    let values = remote.values(&declared)?;
+    let current = |wanted: &str| values.get(declared.iter().position(|name| name == wanted)?);
+    let kind = |wanted: &str| current(wanted).and_then(ParameterValue::kind);
     let file = if options.no_use_wildcard { file.without_wildcards() } else { file };
     let settings = file.settings(&node, kind);
     let settings = settings.map_err(Failure::input)?;
@@ -276,6 +274,10 @@ fn load(remote: &Remote<'_>, options: &LoadOptions, out: &mut dyn Write) -> Resu
     }
     let mut refused = 0;
     for (name, value) in settings {
+        // So a node takes what it has dumped, although some of it is read-only.
+        if current(&name) == Some(&value) {
+            continue;
+        }
         match remote.set(&name, value)? {
             Ok(()) => writeln!(out, "Set parameter {name} successful")?,
             Err(reason) => {

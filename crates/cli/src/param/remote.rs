@@ -76,14 +76,9 @@ impl Remote<'_> {
         }
     }
 
-    /// Returns the types of these parameters, as far as the node gives them.
-    pub(super) fn kinds(&self, names: &[String]) -> Result<Vec<Option<ParameterKind>>, Failure> {
-        Ok(self.values(names)?.iter().map(ParameterValue::kind).collect())
-    }
-
     /// Returns the type of a parameter; `None` if it has none, or is not declared.
     pub(super) fn kind(&self, name: &str) -> Result<Option<ParameterKind>, Failure> {
-        Ok(self.kinds(&[name.to_owned()])?.pop().flatten())
+        Ok(self.values(&[name.to_owned()])?.pop().and_then(|value| value.kind()))
     }
 
     /// Returns the descriptions of these parameters.

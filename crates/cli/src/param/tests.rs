@@ -23,6 +23,7 @@ fn arm(robot: &Robot) -> Arm {
     let options = ParameterOptions::from(2.5).description("of the controller").range(0.0..=10.0);
     let gain = node.declare_parameter("gain", options).unwrap();
     let names = node.declare_parameter("joint.names", vec!["a".to_owned(), "it's".to_owned()]).unwrap();
+    node.declare_parameter("serial", ParameterOptions::from(7_i64).read_only()).unwrap();
     Arm { _node: node, gain, names }
 }
 
@@ -74,20 +75,43 @@ fn what_is_dumped_can_be_loaded() {
     let dumped = param(&robot, &["dump", "/arm"]).unwrap();
     assert!(
         dumped.starts_with(
-            "/arm:\n  ros__parameters:\n    gain: 2.5\n    joint:\n      names:\n      - a\n      - it's\n"
+            "/arm:\n  ros__parameters:\n    gain: 2.5\n    joint:\n      names:\n      - a\n      - it's\n    serial: 7\n"
         ),
         "{dumped}"
     );
+    // A name of a part is no number, Boolean or nothing, also where it looks like one.
+    let node = robot.node("odd");
+    let names = ["joint.1.max", "joint.on", "null", "2026-11-27", "a..b"];
+    for name in names {
+        let options = ParameterOptions::from(1_i64);
+        node.declare_parameter(name, options).unwrap();
+    }
+    let odd = param(&robot, &["dump", "/odd"]).unwrap();
+    for key in ["'1':\n        max: 1\n", "'on': 1\n", "'null': 1\n", "'2026-11-27': 1\n", "'': \n", "b: 1\n"] {
+        assert!(odd.contains(key.trim_end_matches(" \n")), "{key}: {odd}");
+    }
+    let file = rospin::parameters::ParameterFile::parse(&odd).unwrap();
+    let of = rospin::graph::NodeName::new("/", "odd").unwrap();
+    let read = file.settings(&of, |_| None).unwrap();
+    for name in names {
+        assert!(read.iter().any(|(known, _)| known == name), "{name}: {read:?}");
+    }
     let folder = std::env::temp_dir().join(format!("rospin-param-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("arm.yaml");
+    std::fs::write(&file, &dumped).unwrap();
+    arm.gain.set(1.0).unwrap();
+    // Only what is another value by now is set.
+    assert_eq!(param(&robot, &["load", "/arm", file.to_str().unwrap()]).unwrap(), "Set parameter gain successful\n");
+    assert_eq!(arm.gain.get(), 2.5);
+    assert_eq!(param(&robot, &["load", "/arm", file.to_str().unwrap()]).unwrap(), "");
     std::fs::write(&file, "/**: {ros__parameters: {gain: 3}}\n/arm: {ros__parameters: {joint.names: []}}\n").unwrap();
     let file = file.to_str().unwrap();
     let named = param(&robot, &["load", "/arm", file, "--no-use-wildcard"]).unwrap();
     assert_eq!(named, "Set parameter joint.names successful\n");
     assert_eq!((arm.gain.get(), arm.names.get()), (2.5, Vec::new()));
     let loaded = param(&robot, &["load", "/arm", file]).unwrap();
-    assert_eq!(loaded, "Set parameter gain successful\nSet parameter joint.names successful\n");
+    assert_eq!(loaded, "Set parameter gain successful\n");
     assert_eq!(arm.gain.get(), 3.0);
     std::fs::remove_dir_all(&folder).unwrap();
 }

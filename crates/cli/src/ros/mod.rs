@@ -47,6 +47,13 @@ pub(crate) mod testing {
         }
     }
 
+    /// Interrupts the command as soon as it waits, as a user does with Ctrl-C. The node's timer does it.
+    pub(crate) fn interrupt(node: &Node, robot: &Robot) -> rospin::Timer {
+        let context = robot.session.ros().context().clone();
+        let halt = move |_: rospin::Tick<rospin::time::Instant>| context.halt_all();
+        node.create_wall_timer(std::time::Duration::from_millis(1), halt).unwrap()
+    }
+
     /// Returns the matches of a command's arguments, which begin with its name.
     pub(crate) fn parse(command: Command, arguments: &[&str]) -> clap::ArgMatches {
         command.try_get_matches_from(arguments).unwrap_or_else(|error| panic!("{error}"))

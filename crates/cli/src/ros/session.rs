@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rospin::time::ClockKind;
+use rospin::time::{ClockKind, SimTime};
 use rospin::{ContextOptions, Middlewares, Node, NodeOptions, Ros, RosArguments};
 use rospin_report::{Failure, number};
+
+use super::{ends, is_hidden};
 
 /// The graph counts as complete once it has not changed for this long. Nodes answer a newcomer within some ten
 /// milliseconds, each with all that it has.
@@ -38,6 +40,8 @@ pub(crate) struct Discovery {
 
 /// A node on the network, for as long as a command runs.
 pub(crate) struct Session {
+    // Dropped before the node whose subscription it has.
+    _sim_time: Option<SimTime>,
     ros: Ros,
     node: Node,
     spin_time: Option<Duration>,
@@ -76,13 +80,17 @@ impl Session {
     }
 
     fn create(ros: Ros, options: NodeOptions, discovery: &Discovery, is_networked: bool) -> Result<Self, Failure> {
-        let mut options =
+        let options =
             options.start_parameter_services(false).start_type_description_service(false).enable_rosout(false);
-        if discovery.use_sim_time {
-            options = options.parameter_override("use_sim_time", true);
-        }
         let node = ros.create_node(options).map_err(Failure::input)?;
-        Ok(Self { ros, node, spin_time: discovery.spin_time, is_networked, begin: Instant::now() })
+        let mut sim_time = None;
+        if discovery.use_sim_time {
+            // The parameter of that name does nothing in a node without parameter services.
+            let time = ros.context().ros_time();
+            sim_time = Some(node.use_sim_time(&ros.executor().handle(), &time).map_err(Failure::run)?);
+        }
+        let spin_time = discovery.spin_time;
+        Ok(Self { _sim_time: sim_time, ros, node, spin_time, is_networked, begin: Instant::now() })
     }
 
     /// Returns a session beside nodes of the same process.
@@ -115,50 +123,78 @@ impl Session {
 
     /// Waits until the graph is known: until it has not changed for [`QUIET`], or for the time of `--spin-time`.
     pub(crate) fn discover(&self) -> Result<(), Failure> {
-        self.discover_until(|_| false)
+        self.search(false, |_| false)
     }
 
-    /// Waits as [`discover`](Self::discover) does, but no longer than until `is_enough` is true for the node.
+    /// Waits until `is_enough` is true for the node, that is, until the graph has what was asked for. If it does not
+    /// come, waits as [`discover`](Self::discover) does, and for no less than [`EMPTY`].
     pub(crate) fn discover_until(&self, is_enough: impl Fn(&Node) -> bool) -> Result<(), Failure> {
+        self.search(true, is_enough)
+    }
+
+    fn search(&self, is_asked: bool, is_enough: impl Fn(&Node) -> bool) -> Result<(), Failure> {
         if !self.is_networked {
             return Ok(());
         }
-        self.finish(self.watch(is_enough))
+        self.finish(self.watch(is_asked, is_enough))
     }
 
-    async fn watch(&self, is_enough: impl Fn(&Node) -> bool) {
-        let mut changed = self.begin;
+    async fn watch(&self, is_asked: bool, is_enough: impl Fn(&Node) -> bool) {
+        let mut search = Search::new(self.begin, self.spin_time, is_asked, Instant::now());
         loop {
             // The future is taken before the graph is read, so no change is missed.
             let change = self.node.wait_for_graph_change();
-            if is_enough(&self.node) || self.is_over(changed) {
+            if is_enough(&self.node) || search.is_over(Instant::now(), || self.is_alone()) {
                 return;
             }
             if self.ros().executor().handle().timeout(ClockKind::Steady, PAUSE, change).await.is_ok() {
-                changed = Instant::now();
+                search.changed = Instant::now();
             }
         }
     }
 
-    /// Returns true if the graph that changed at `changed` for the last time counts as complete.
-    fn is_over(&self, changed: Instant) -> bool {
-        let passed = self.begin.elapsed();
+    /// Returns true if no other node and no endpoint of one is known. Nodes of tools do not count, such as the daemon
+    /// of `ros2`: they are heard of at once, as they are on the same computer, and say nothing about the robot.
+    fn is_alone(&self) -> bool {
+        let own = self.node.fully_qualified_name();
+        let is_robot = |node: &str| node != own && !is_hidden(node);
+        if self.node.node_names().iter().any(|name| is_robot(name)) {
+            return false;
+        }
+        ends::all(self).iter().all(|end| end.node.as_deref().is_some_and(|node| !is_robot(node)))
+    }
+}
+
+/// A wait for what is on the network. A command may wait more than once: each time, the graph may still be coming in.
+struct Search {
+    /// Time at which the command joined the network.
+    joined: Instant,
+    spin_time: Option<Duration>,
+    /// True if something is asked for by name.
+    is_asked: bool,
+    began: Instant,
+    /// Time of the last change of the graph.
+    changed: Instant,
+}
+
+impl Search {
+    const fn new(joined: Instant, spin_time: Option<Duration>, is_asked: bool, began: Instant) -> Self {
+        Self { joined, spin_time, is_asked, began, changed: began }
+    }
+
+    /// Returns true if the graph counts as complete at the time `now`.
+    fn is_over(&self, now: Instant, is_alone: impl Fn() -> bool) -> bool {
+        let passed = now.duration_since(self.joined);
         if let Some(time) = self.spin_time {
             return passed >= time;
         }
-        if passed >= LONGEST {
+        if now.duration_since(self.began) >= LONGEST {
             return true;
         }
-        if changed.elapsed() < QUIET {
+        if now.duration_since(self.changed) < QUIET {
             return false;
         }
-        if self.is_alone() { passed >= EMPTY } else { true }
-    }
-
-    /// Returns true if no other node and no endpoint is known.
-    fn is_alone(&self) -> bool {
-        let own = self.node.fully_qualified_name();
-        self.node.node_names().iter().all(|name| *name == own) && self.node.topic_names_and_types().is_empty()
+        passed >= EMPTY || !(self.is_asked || is_alone())
     }
 }
 
@@ -184,5 +220,65 @@ fn started(error: rospin::errors::InitError) -> Failure {
             }
             Failure::Run(sentence.into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rospin::msgs::builtin_interfaces::msg::Time;
+    use rospin::msgs::rosgraph_msgs::msg::Clock;
+    use rospin::{Context, PublisherOptions, SpinOptions};
+
+    use super::*;
+    use crate::ros::testing::Robot;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn each_search_waits_until_the_graph_is_quiet() {
+        let joined = Instant::now();
+        let mut search = Search::new(joined, None, false, joined + 9 * SECOND);
+        assert!(!search.is_over(search.began, || false));
+        assert!(search.is_over(search.began + QUIET, || false));
+        search.changed = search.began + QUIET;
+        assert!(!search.is_over(search.changed, || false));
+        assert!(search.is_over(search.began + LONGEST, || false));
+    }
+
+    #[test]
+    fn a_name_that_is_asked_for_and_an_empty_network_get_more_time() {
+        let joined = Instant::now();
+        let of_name = Search::new(joined, None, true, joined);
+        let of_all = Search::new(joined, None, false, joined);
+        assert!(!of_name.is_over(joined + QUIET, || false));
+        assert!(of_name.is_over(joined + EMPTY, || false));
+        assert!(!of_all.is_over(joined + QUIET, || true));
+        assert!(of_all.is_over(joined + EMPTY, || true));
+        let told = Search::new(joined, Some(3 * SECOND), true, joined);
+        assert!(!told.is_over(joined + 2 * SECOND, || false));
+        assert!(told.is_over(joined + 3 * SECOND, || false));
+    }
+
+    #[test]
+    fn a_command_is_alone_with_nodes_of_tools() {
+        let robot = Robot::new();
+        let daemon = robot.node("_ros2_daemon_0");
+        let _publisher = daemon.create_publisher::<Clock>("daemon").unwrap();
+        assert!(robot.session.is_alone());
+        let _talker = robot.node("talker");
+        assert!(!robot.session.is_alone());
+    }
+
+    #[test]
+    fn the_time_is_that_of_the_clock_if_asked_for() {
+        let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+        let discovery = Discovery { use_sim_time: true, ..Discovery::default() };
+        let session = Session::create(ros.clone(), NodeOptions::new("command"), &discovery, false).unwrap();
+        assert!(session.is_alone());
+        let simulator = ros.create_node("simulator").unwrap();
+        let publisher = simulator.create_publisher::<Clock>(PublisherOptions::new("/clock").keep_last(1)).unwrap();
+        publisher.publish(Clock { clock: Time { sec: 42, nanosec: 0 } }).unwrap();
+        ros.executor().spin(SpinOptions::spin_all()).unwrap();
+        assert_eq!(session.node().now().as_secs_f64(), 42.0);
     }
 }

@@ -89,7 +89,12 @@ fn unknown(definitions: &Definitions, name: &str, kind: &str) -> String {
     )
 }
 
-/// Returns the only type of these ends, with the hash that the first of them tells.
+/// Returns the hashes that these ends tell.
+fn hashes(ends: &[Endpoint]) -> BTreeSet<&str> {
+    ends.iter().filter_map(|end| end.type_hash.as_deref()).collect()
+}
+
+/// Returns the only type of these ends, with the hash that they tell.
 fn only_type(what: &str, name: &str, ends: &[Endpoint]) -> Result<(String, Option<String>), Failure> {
     let types: BTreeSet<&str> = ends.iter().map(|end| end.type_name.as_str()).collect();
     if types.len() > 1 {
@@ -98,9 +103,14 @@ fn only_type(what: &str, name: &str, ends: &[Endpoint]) -> Result<(String, Optio
             format!("{what} `{name}` has more than one type: {types}; name the one that is meant").into(),
         ));
     }
-    let hash = ends.iter().find_map(|end| end.type_hash.clone());
+    let hashes = hashes(ends);
+    if hashes.len() > 1 {
+        let name_of_type = types.first().copied().unwrap_or_default();
+        let sentence = format!("{what} `{name}` has more than one version of {name_of_type}, so not all its ends meet");
+        return Err(Failure::Run(sentence.into()));
+    }
     match ends.first() {
-        Some(end) => Ok((end.type_name.clone(), hash)),
+        Some(end) => Ok((end.type_name.clone(), hashes.first().map(|hash| (*hash).to_owned()))),
         None => Err(Failure::Run(format!("nobody has {what} `{name}`").into())),
     }
 }
@@ -139,6 +149,23 @@ pub(crate) fn of_topic(session: &Session, topic: &str) -> Result<MessageType, Fa
     session.finish(asked)?.map_err(Failure::run)
 }
 
+/// Returns the given type as the ends of the topic announce it. If they have another version of it, returns theirs.
+pub(crate) fn checked(session: &Session, topic: &str, given: MessageType) -> Result<MessageType, Failure> {
+    let mut ends = ends_of_topic(session, topic)?;
+    ends.retain(|end| end.type_name == given.name());
+    if ends.is_empty() {
+        return Ok(given);
+    }
+    let hashes = hashes(&ends);
+    if hashes.is_empty() {
+        Ok(given.without_hash())
+    } else if hashes.contains(given.hash()) {
+        Ok(given.with_hash())
+    } else {
+        of_topic(session, topic)
+    }
+}
+
 /// Returns the type of a service that the graph has.
 pub(crate) fn of_service(session: &Session, service: &str) -> Result<ServiceType, Failure> {
     let node = session.node();
@@ -155,7 +182,10 @@ pub(crate) fn of_service(session: &Session, service: &str) -> Result<ServiceType
 
 #[cfg(test)]
 mod tests {
+    use rospin::dynamic::DynamicMessage;
+
     use super::*;
+    use crate::ros::testing::Robot;
 
     #[test]
     fn types_of_ros_are_known_without_ros() {
@@ -166,6 +196,27 @@ mod tests {
         assert_eq!(fibonacci.send_goal.request().fields()[1].name(), "goal");
         assert_eq!(fibonacci.feedback.fields()[1].name(), "feedback");
         assert_eq!(fibonacci.get_result.response().fields()[0].name(), "status");
+    }
+
+    #[test]
+    fn a_type_that_is_given_is_used_only_if_the_topic_has_that_version() {
+        let robot = Robot::new();
+        let given = message("std_msgs/msg/String").unwrap();
+        let mut description = given.description();
+        description.type_description.fields[0].name = "text".to_owned();
+        let other = MessageType::from_description(&description).unwrap();
+        let node = robot.node("talker");
+        assert_eq!(checked(&robot.session, "/chatter", given.clone()).unwrap().hash(), given.hash());
+        let _listener = node.create_dynamic_subscription("chatter", &other, |_: DynamicMessage| {}).unwrap();
+        let error = checked(&robot.session, "/chatter", given.clone()).unwrap_err().to_string();
+        assert!(error.contains(other.hash()), "{error}");
+        let talker = node.create_dynamic_publisher("chatter", &other).unwrap();
+        assert_eq!(checked(&robot.session, "/chatter", given.clone()).unwrap().hash(), other.hash());
+        let _same = node.create_dynamic_publisher("chatter", &given.clone().with_hash()).unwrap();
+        assert_eq!(checked(&robot.session, "/chatter", given.clone()).unwrap().hash(), given.hash());
+        let error = of_topic(&robot.session, "/chatter").unwrap_err().to_string();
+        assert!(error.starts_with("topic `/chatter` has more than one version of std_msgs/msg/String"), "{error}");
+        drop(talker);
     }
 
     #[test]

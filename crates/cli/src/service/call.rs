@@ -34,7 +34,7 @@ pub(super) struct Options {
     #[arg(long)]
     wait: bool,
 
-    /// Waits for the response for at most so many seconds
+    /// Waits for each response for at most so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.001, 1e9))]
     timeout: Option<Duration>,
 
@@ -71,7 +71,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     let client = session.node().create_dynamic_client(&*service, &service_type).map_err(Failure::run)?;
     let executor = session.ros().executor().handle();
     let calling = async {
-        client.wait_for_service().await;
+        limited(session, options.timeout, &service, client.wait_for_service()).await?;
         let period = Duration::from_secs_f64(1.0 / options.rate.unwrap_or(1.0));
         let mut rate = executor.create_rate(ClockKind::Steady, period).map_err(Failure::input)?;
         loop {
@@ -79,7 +79,8 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
                 writeln!(out, "requester: making request: {}\n", python::repr(&request))?;
                 out.flush()?;
             }
-            let response = client.call(&request).await.map_err(Failure::run)?;
+            let response = limited(session, options.timeout, &service, client.call(&request)).await?;
+            let response = response.map_err(Failure::run)?;
             if options.yaml {
                 writeln!(out, "{}", YamlFormat::new().truncate_length(None).text(&response))?;
             } else {
@@ -92,20 +93,23 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             rate.tick().await.map_err(Failure::run)?;
         }
     };
-    match options.timeout {
-        None => session.wait(calling)?.unwrap_or(Ok(())),
-        Some(limit) => {
-            let limited = session.ros().executor().handle().timeout(ClockKind::Steady, limit, calling);
-            match session.wait(limited)? {
-                Some(Err(_)) => {
-                    let seconds = limit.as_secs_f64();
-                    Err(Failure::Run(format!("service {service} did not answer within {seconds} s").into()))
-                }
-                Some(Ok(result)) => result,
-                None => Ok(()),
-            }
-        }
-    }
+    // Calls at a rate have no end of their own, so the command is ended so.
+    if options.rate.is_none() { session.finish(calling)? } else { session.wait(calling)?.unwrap_or(Ok(())) }
+}
+
+/// Waits for the service for at most that time.
+async fn limited<F: Future>(
+    session: &Session,
+    limit: Option<Duration>,
+    service: &str,
+    waiting: F,
+) -> Result<F::Output, Failure> {
+    let Some(limit) = limit else { return Ok(waiting.await) };
+    let limited = session.ros().executor().handle().timeout(ClockKind::Steady, limit, waiting);
+    limited.await.map_err(|_| {
+        let seconds = limit.as_secs_f64();
+        Failure::Run(format!("service {service} did not answer within {seconds} s").into())
+    })
 }
 
 /// Returns the type's name, if one is given, and the fields. Where the type is left out, the fields come second.

@@ -135,9 +135,11 @@ fn print(
 }
 
 fn info(session: &Session, options: &NameOptions, out: &mut dyn Write) -> Result<(), Failure> {
-    session.discover()?;
     let node = session.node();
     let service = node.resolve_service(&options.service).map_err(Failure::input)?.to_string();
+    // All ends are counted, so one of them is not enough.
+    session.discover()?;
+    session.discover_until(|node| node.service_names_and_types().contains_key(&service))?;
     let services = node.service_names_and_types();
     let Some(types) = services.get(&service) else {
         return Err(crate::ros::missing("service", &service, services.keys()));
@@ -153,7 +155,7 @@ mod tests {
     use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
 
     use super::*;
-    use crate::ros::testing::{Robot, parse, written};
+    use crate::ros::testing::{Robot, interrupt, parse, written};
 
     fn service(robot: &Robot, arguments: &[&str]) -> Result<String, String> {
         let matches = parse(command(), &[&[NAME], arguments].concat());
@@ -192,6 +194,23 @@ mod tests {
         assert!(off.contains("success=False"), "{off}");
         let yaml = service(&robot, &["call", "--yaml", "/switch", "{data: true}"]).unwrap();
         assert_eq!(yaml, "success: true\nmessage: it's on\n");
+    }
+
+    #[test]
+    fn an_interrupt_before_the_response_is_an_error() {
+        for (arguments, expected) in [
+            (&[][..], Err("interrupted".to_owned())),
+            (&["--timeout", "1000000"], Err("interrupted".to_owned())),
+            (&["--rate", "1"], Ok(())),
+        ] {
+            let robot = Robot::new();
+            let node = robot.node("lamp");
+            let never = async |_: SetBoolRequest| std::future::pending::<SetBoolResponse>().await;
+            let _switch = node.create_service("switch", never).unwrap();
+            let _timer = interrupt(&node, &robot);
+            let arguments = [&["call", "/switch", "{data: true}"], arguments].concat();
+            assert_eq!(service(&robot, &arguments).map(drop), expected, "{arguments:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use rospin::dynamic::{DynamicMessage, MessageType, Value, YamlFormat};
-use rospin::events::{EventCallback, IncompatibleQos};
+use rospin::events::{EventCallback, IncompatibleQos, MessageLost};
 use rospin::message::SerializedMessage;
 use rospin::time::ClockKind;
 use rospin::{MessageInfo, Subscription, SubscriptionOptions};
@@ -88,6 +88,8 @@ enum News {
     Raw(SerializedMessage, MessageInfo),
     /// A publisher that is not heard, with the reason.
     Unheard(String),
+    /// Number of messages that were lost on the way, or because there was no room in the queue.
+    Lost(u64),
 }
 
 /// Prints the messages of a topic.
@@ -98,6 +100,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             let topic = session.node().resolve_topic(&options.topic).map_err(Failure::input)?.to_string();
             let message_type = types::message(name)?;
             session.discover_until(|node| node.count_publishers(&topic).is_ok_and(|count| count > 0))?;
+            let message_type = types::checked(session, &topic, message_type)?;
             (topic, message_type)
         }
         None => {
@@ -109,6 +112,8 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     if let Some(path) = &options.field {
         check_field(&message_type, path)?;
     }
+    // The quality of service has to fit all publishers, not only the one that was found first.
+    session.discover()?;
     let publishers = session.node().publishers_info_by_topic(&topic).map_err(Failure::input)?;
     let (qos, remarks) = options.qos.of_subscription(&publishers);
     for remark in remarks {
@@ -118,6 +123,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     let subscription =
         subscribe(session, SubscriptionOptions::new(&*topic).qos(qos), &message_type, options, &mailbox)?;
     let _unheard = tell_unheard(session, &subscription, &topic, &mailbox)?;
+    let _lost = if options.no_lost_messages { None } else { Some(tell_lost(session, &subscription, &mailbox)?) };
     let reading = async {
         loop {
             let news = mailbox.next().await;
@@ -130,13 +136,15 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             }
         }
     };
-    match options.timeout {
-        None => session.wait(reading)?.unwrap_or(Ok(())),
-        Some(limit) => {
-            let limited = session.ros().executor().handle().timeout(ClockKind::Steady, limit, reading);
-            session.wait(limited)?.and_then(Result::ok).unwrap_or(Ok(()))
+    let executor = session.ros().executor().handle();
+    let running = async {
+        match options.timeout {
+            None => reading.await,
+            Some(limit) => executor.timeout(ClockKind::Steady, limit, reading).await.unwrap_or(Ok(())),
         }
-    }
+    };
+    // Without an end of its own, the command is ended so.
+    if options.once { session.finish(running)? } else { session.wait(running)?.unwrap_or(Ok(())) }
 }
 
 /// Checks that messages of that type have the field.
@@ -184,11 +192,26 @@ fn tell_unheard(
     session.node().create_event_callback(subscription, tell).map_err(Failure::run)
 }
 
+/// Tells of messages that the subscription lost.
+fn tell_lost(
+    session: &Session,
+    subscription: &Subscription,
+    mailbox: &Mailbox<News>,
+) -> Result<EventCallback, Failure> {
+    let mailbox = mailbox.clone();
+    let tell = move |lost: MessageLost| mailbox.post(News::Lost(lost.total_change));
+    session.node().create_event_callback(subscription, tell).map_err(Failure::run)
+}
+
 /// Prints what a callback told. Returns true for a message.
 fn print(news: &News, options: &Options, out: &mut dyn Write) -> Result<bool, Failure> {
     let (text, info, end) = match news {
         News::Unheard(sentence) => {
             super::warn(sentence);
+            return Ok(false);
+        }
+        News::Lost(count) => {
+            super::warn(&format!("{count} messages were lost before the command could take them"));
             return Ok(false);
         }
         News::Raw(message, info) => (python::repr_bytes(message.as_bytes()), info, "\n---\n"),
@@ -255,7 +278,8 @@ mod tests {
     use rospin::msgs::geometry_msgs::msg::{Twist, Vector3};
     use rospin::{Publisher, PublisherOptions};
 
-    use crate::ros::testing::Robot;
+    use super::*;
+    use crate::ros::testing::{Robot, interrupt};
     use crate::topic::testing::topic;
 
     /// Publishes a message that is kept for later subscriptions.
@@ -294,6 +318,37 @@ mod tests {
         assert!(raw.starts_with("b'\\x00\\x01\\x00\\x00") && raw.ends_with("'\n---\n"), "{raw}");
         let info = topic(&robot, &["echo", "--once", "-i", "--field", "linear.x", "/cmd_vel"]).unwrap();
         assert!(info.contains("received_timestamp: ") && info.ends_with("---\n1.5\n---\n"), "{info}");
+    }
+
+    #[test]
+    fn an_interrupt_is_an_error_only_where_a_message_is_waited_for() {
+        for (arguments, expected) in [
+            (&["--once"][..], Err("interrupted".to_owned())),
+            (&["--once", "--timeout", "1000000"], Err("interrupted".to_owned())),
+            (&[], Ok(String::new())),
+        ] {
+            let robot = Robot::new();
+            let node = robot.node("driver");
+            let _publisher = node.create_publisher::<Twist>("cmd_vel").unwrap();
+            let _timer = interrupt(&node, &robot);
+            let arguments = [&["echo", "/cmd_vel"], arguments].concat();
+            assert_eq!(topic(&robot, &arguments), expected, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn messages_that_the_subscription_lost_are_told() {
+        let robot = Robot::new();
+        let publisher = robot.node("driver").create_publisher::<Twist>("cmd_vel").unwrap();
+        let (mailbox, session) = (Mailbox::<News>::new(), &robot.session);
+        let options = SubscriptionOptions::new("cmd_vel").keep_last(1);
+        let subscription = session.node().create_subscription(options, |_: Twist| {}).unwrap();
+        let _lost = tell_lost(session, &subscription, &mailbox).unwrap();
+        for _ in 0..3 {
+            publisher.publish(Twist::default()).unwrap();
+        }
+        let news = session.finish(mailbox.next()).unwrap();
+        assert!(matches!(news, News::Lost(2)));
     }
 
     #[test]

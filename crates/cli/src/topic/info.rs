@@ -42,6 +42,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     let topic = node.resolve_topic(&options.topic).map_err(Failure::input)?.to_string();
     // All ends are counted, so one of them is not enough.
     session.discover()?;
+    session.discover_until(|node| node.topic_names_and_types().contains_key(&topic))?;
     let topics = node.topic_names_and_types();
     let Some(types) = topics.get(&topic) else { return Err(missing("topic", &topic, topics.keys())) };
     let end = if options.verbose { "\n\n" } else { "\n" };

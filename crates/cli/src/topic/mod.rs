@@ -56,9 +56,9 @@ enum Action {
     /// Prints how often messages come, once a second
     Hz(rate::HzOptions),
     /// Prints how many bytes come, once a second
-    Bw(rate::Options),
+    Bw(rate::BwOptions),
     /// Prints how old messages are when they come, by the stamps in their headers
-    Delay(rate::Options),
+    Delay(rate::DelayOptions),
     /// Prints the type of a topic
     Type(info::TypeOptions),
     /// Prints the topics of a type

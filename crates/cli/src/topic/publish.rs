@@ -89,7 +89,11 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     let (topic, message_type) = match type_name {
         Some(name) => {
             let topic = session.node().resolve_topic(&options.topic).map_err(Failure::input)?.to_string();
-            (topic, types::message(&name)?)
+            let given = types::message(&name)?;
+            // Wrong values are told before anything is waited for.
+            message(session, &given, &values)?;
+            session.discover()?;
+            (topic.clone(), types::checked(session, &topic, given)?)
         }
         None => {
             let topic = find_topic(session, &options.topic)?;
@@ -107,7 +111,8 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
         out.flush()?;
         publish(session, &publisher, (&message_type, &values), options, times, out).await
     };
-    session.wait(running)?.unwrap_or(Ok(()))
+    // Without an end of its own, the command is ended so.
+    if times > 0 { session.finish(running)? } else { session.wait(running)?.unwrap_or(Ok(())) }
 }
 
 /// Returns the type's name, if one is given, and the fields. Where the type is left out, the fields come second.
@@ -201,7 +206,7 @@ mod tests {
     use rospin::Subscription;
     use rospin::msgs::std_msgs::msg::{Header, String as Text};
 
-    use crate::ros::testing::Robot;
+    use crate::ros::testing::{Robot, interrupt};
     use crate::topic::testing::topic;
 
     fn listen(robot: &Robot) -> (Subscription, Arc<Mutex<Vec<String>>>) {
@@ -224,6 +229,21 @@ mod tests {
         assert_eq!(lines.iter().filter(|line| line.starts_with("publishing #")).count(), 3);
         robot.session.ros().executor().spin(rospin::SpinOptions::spin_all()).unwrap();
         assert_eq!(*heard.lock().unwrap(), ["hello"; 3]);
+    }
+
+    #[test]
+    fn an_interrupt_before_the_last_message_is_an_error() {
+        for (arguments, expected) in [
+            (&["-1"][..], Err("interrupted".to_owned())),
+            (&["-t", "3"], Err("interrupted".to_owned())),
+            (&["-w", "1"], Ok(())),
+        ] {
+            let robot = Robot::new();
+            let node = robot.node("user");
+            let _timer = interrupt(&node, &robot);
+            let arguments = [&["pub", "/chatter", "std_msgs/msg/String"], arguments].concat();
+            assert_eq!(topic(&robot, &arguments).map(drop), expected, "{arguments:?}");
+        }
     }
 
     #[test]

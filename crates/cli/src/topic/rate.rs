@@ -36,14 +36,25 @@ pub(super) struct HzOptions {
     wall_time: bool,
 }
 
-/// Options of `rospin topic bw` and `rospin topic delay`.
+/// Options of `rospin topic bw`.
 #[derive(Args, Debug)]
-pub(super) struct Options {
+pub(super) struct BwOptions {
     /// Topic, such as /image
     topic: String,
 
     /// Number of messages of which the mean is taken
     #[arg(long, short, value_name = "N", default_value = "100", value_parser = window)]
+    window: usize,
+}
+
+/// Options of `rospin topic delay`.
+#[derive(Args, Debug)]
+pub(super) struct DelayOptions {
+    /// Topic, such as /image
+    topic: String,
+
+    /// Number of messages of which the mean is taken
+    #[arg(long, short, value_name = "N", default_value = "10000", value_parser = window)]
     window: usize,
 }
 
@@ -170,7 +181,7 @@ struct Sizes {
 }
 
 /// Prints how many bytes come.
-pub(super) fn run_bw(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run_bw(session: &Session, options: &BwOptions, out: &mut dyn Write) -> Result<(), Failure> {
     let topic = find_topic(session, &options.topic)?;
     let sizes = Sizes { sizes: Window::new(options.window), arrivals: Window::new(options.window) };
     let state = Arc::new(Mutex::new(sizes));
@@ -207,7 +218,7 @@ fn bw_text(sizes: &Summary, passed: f64) -> String {
 }
 
 /// Prints how old messages are when they come, by the stamps in their headers.
-pub(super) fn run_delay(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+pub(super) fn run_delay(session: &Session, options: &DelayOptions, out: &mut dyn Write) -> Result<(), Failure> {
     let topic = find_topic(session, &options.topic)?;
     let message_type = types::of_topic(session, &topic)?;
     check_header(&message_type, &topic)?;
@@ -251,10 +262,11 @@ fn stamp(message: &DynamicMessage) -> Option<f64> {
     Some(f64::from(seconds) + f64::from(nanoseconds) * 1e-9)
 }
 
-/// Returns the quality of service of all these subscriptions: every publisher is heard, and a burst fits.
+/// Returns the quality of service of all these subscriptions: every publisher is heard, a burst fits, and large messages
+/// that wait take no memory without bounds.
 fn qos() -> Qos {
     let mut qos = Qos::sensor_data();
-    qos.history = History::KeepLast(1000);
+    qos.history = History::KeepLast(50);
     qos
 }
 
