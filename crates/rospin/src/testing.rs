@@ -37,8 +37,9 @@ mod play;
 
 use std::fmt;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
 use std::time::Duration;
 
 use rospin_engine::deployment::ExecutorPlan;
@@ -324,6 +325,11 @@ impl Harness {
     /// # Errors
     /// If an executor's spin fails, or callbacks trigger each other without end.
     pub fn run(&mut self) -> Result<(), HarnessError> {
+        self.run_ready().map(drop)
+    }
+
+    /// Does what [`run`](Self::run) does, and returns true if a callback has run.
+    fn run_ready(&mut self) -> Result<bool, HarnessError> {
         let mut ran = 0;
         loop {
             let mut is_idle = true;
@@ -341,7 +347,7 @@ impl Harness {
                 }
             }
             if is_idle {
-                return Ok(());
+                return Ok(ran > 0);
             }
             if ran > CALLBACKS_AT_ONCE_MAX {
                 return Err(HarnessError::NeverIdle { at: self.elapsed() });
@@ -371,14 +377,22 @@ impl Harness {
     pub fn wait<F: Future>(&mut self, future: F, limit: Duration) -> Result<F::Output, HarnessError> {
         let end = clock_now(self.ros.context()) + limit;
         let mut future = pin!(future);
+        let woken = Arc::new(Woken::default());
         loop {
-            // The future is polled after every step, so its waker need not do anything.
-            if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
-                return Ok(output);
-            }
-            self.run()?;
-            if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())) {
-                return Ok(output);
+            // The future makes callbacks ready, and these may wake it. All of that happens at this instant.
+            for round in 0.. {
+                woken.0.store(false, Ordering::Relaxed);
+                let waker = Waker::from(Arc::clone(&woken));
+                if let Poll::Ready(output) = future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
+                    return Ok(output);
+                }
+                let has_run = self.run_ready()?;
+                if !has_run && !woken.0.load(Ordering::Relaxed) {
+                    break;
+                }
+                if round > CALLBACKS_AT_ONCE_MAX {
+                    return Err(HarnessError::NeverIdle { at: self.elapsed() });
+                }
             }
             if self.next_due().is_none() {
                 return Err(HarnessError::Nothing(self.elapsed()));
@@ -411,6 +425,16 @@ impl Harness {
         let next = self.next_due().map_or(end, |due| due.min(end));
         self.clock.advance(next.saturating_since(now));
         next > now
+    }
+}
+
+/// Mark that a future has been woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

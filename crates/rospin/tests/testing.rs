@@ -76,6 +76,24 @@ fn futures_are_driven_and_time_moves_for_them() {
 }
 
 #[test]
+fn what_a_future_publishes_is_heard_before_the_clock_moves_on() {
+    let mut test = Harness::new();
+    let heard = test.record::<UInt32>("numbers").unwrap();
+    let numbers = test.node().create_publisher::<UInt32>("numbers").unwrap();
+    let handle = test.ros().executor().handle();
+    let count = async {
+        for data in 0..3 {
+            handle.sleep(ClockKind::Steady, 10 * MS).await.unwrap();
+            numbers.publish(UInt32 { data }).unwrap();
+        }
+        handle.sleep(ClockKind::Steady, 10 * MS).await.unwrap();
+    };
+    test.wait(count, SECOND).unwrap();
+    let times: Vec<Duration> = heard.take().into_iter().map(|(at, _)| at).collect();
+    assert_eq!(times, [10 * MS, 20 * MS, 30 * MS]);
+}
+
+#[test]
 fn a_wait_for_what_never_comes_is_an_error_that_says_why() {
     let mut test = Harness::new();
     let error = test.wait(std::future::pending::<()>(), SECOND).unwrap_err();
