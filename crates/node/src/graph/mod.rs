@@ -278,6 +278,12 @@ impl Graph {
         state.endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).cloned().collect()
     }
 
+    /// Returns all endpoints of that kind.
+    #[must_use]
+    pub fn endpoints_of(&self, kind: EndpointKind) -> Vec<Endpoint> {
+        self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind).cloned().collect()
+    }
+
     /// Returns true if ends are connected only where the offered quality of service meets the demanded one.
     pub(crate) fn matches_qos(&self) -> bool {
         self.matching == Matching::ByName

@@ -97,6 +97,24 @@ impl Node {
         self.endpoints(EndpointKind::Client, service)
     }
 
+    /// Returns the publishers of all topics. Where many topics are of interest, this is faster than to ask for each.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::String as Text;
+    /// use rospin::{Context, ContextOptions, Ros};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("recorder")?;
+    /// let _chatter = node.create_publisher::<Text>("chatter")?;
+    /// let publishers = node.publishers_info();
+    /// assert!(publishers.iter().any(|publisher| publisher.name == "/chatter"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn publishers_info(&self) -> Vec<Endpoint> {
+        self.graph().endpoints_of(EndpointKind::Publisher)
+    }
+
     /// Returns a future that resolves at the next change of the graph after this call, not after the first poll. A
     /// caller that takes the future first and reads the graph then misses no change.
     ///
