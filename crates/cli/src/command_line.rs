@@ -8,6 +8,7 @@ use rospin_report::Failure;
 
 use crate::action;
 use crate::analyze;
+use crate::bag;
 use crate::demo;
 use crate::deploy;
 use crate::doctor;
@@ -35,6 +36,7 @@ Examples:
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
   rospin trace record COMMAND             what a program's executors do, for `rospin trace report`
   rospin replay RECORDING                 the same decisions once more, or the first that differs
+  rospin bag record -a                    its messages, for `rospin bag play`, rosbag2 and Foxglove
   rospin topic list                       what a running robot publishes
   rospin doctor                           what this machine can promise, and what would help
   rospin lab list                         experiments: rospin beside other executors")]
@@ -69,6 +71,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: trace::NAME, command: trace::command, run: trace::run },
     Subcommand { name: replay::NAME, command: replay::command, run: replay::run },
     Subcommand { name: top::NAME, command: top::command, run: top::run },
+    Subcommand { name: bag::NAME, command: bag::command, run: bag::run },
     Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
     Subcommand { name: node::NAME, command: node::command, run: node::run },
     Subcommand { name: service::NAME, command: service::command, run: service::run },

@@ -5,6 +5,7 @@
 
 mod action;
 mod analyze;
+mod bag;
 mod command_line;
 mod demo;
 mod deploy;

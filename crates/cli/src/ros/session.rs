@@ -38,6 +38,13 @@ pub(crate) struct Discovery {
     no_daemon: bool,
 }
 
+impl Discovery {
+    /// Returns the options of a command that takes the time of the topic `/clock`, or does not.
+    pub(crate) fn with_sim_time(use_sim_time: bool) -> Self {
+        Self { use_sim_time, ..Self::default() }
+    }
+}
+
 /// A node on the network, for as long as a command runs.
 pub(crate) struct Session {
     // Dropped before the node whose subscription it has.

@@ -1,0 +1,398 @@
+//! Messages of an MCAP file, one after the other.
+//!
+//! A file with a summary is read in the order of the messages' times: a chunk is read once a message of it may be the
+//! next. Other files, which are cut off or have no chunks, are read from the beginning to the end; only the messages of
+//! a chunk are sorted.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::compression::{decompress, zstd};
+use super::format::{Fields, MAGIC, RECORD_HEADER, kind};
+use super::summary::{Chunk, Summary};
+
+/// The largest record, or content of a chunk, that is read, in bytes.
+const RECORD_MAX: u64 = 1 << 30;
+
+/// Bytes of messages above which no further chunk is read, even if a message of it is earlier than those that are read.
+const HELD_MAX: usize = 1 << 30;
+
+/// A channel of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Channel {
+    pub(crate) id: u16,
+    pub(crate) topic: String,
+    /// Encoding of its messages.
+    pub(crate) encoding: String,
+    /// Name of its messages' type; empty if it has no schema.
+    pub(crate) message_type: String,
+    pub(crate) metadata: BTreeMap<String, String>,
+}
+
+/// Schemas and channels that a file has declared.
+#[derive(Default)]
+pub(crate) struct Declared {
+    schemas: BTreeMap<u16, String>,
+    pub(crate) channels: BTreeMap<u16, Arc<Channel>>,
+}
+
+impl Declared {
+    /// Adds a record; `None` if its fields are damaged.
+    pub(super) fn add(&mut self, kind: u8, mut fields: Fields<'_>) -> Option<()> {
+        let id = fields.u16()?;
+        if kind == kind::SCHEMA {
+            self.schemas.insert(id, fields.text()?);
+            return Some(());
+        }
+        let schema = fields.u16()?;
+        let channel = Channel {
+            id,
+            topic: fields.text()?,
+            encoding: fields.text()?,
+            message_type: self.schemas.get(&schema).cloned().unwrap_or_default(),
+            metadata: fields.map()?,
+        };
+        self.channels.insert(id, Arc::new(channel));
+        Some(())
+    }
+
+    /// Returns true if a chunk may have messages that are wanted.
+    fn is_wanted(&self, wanted: &Wanted, chunk: &Chunk) -> bool {
+        let of_wanted = |id: &u16| self.channels.get(id).is_none_or(|of| (wanted.is_topic)(&of.topic));
+        let (from, to) = wanted.times;
+        chunk.times.0 <= to
+            && chunk.times.1 >= from
+            && (chunk.channels.is_empty() || chunk.channels.iter().any(of_wanted))
+    }
+}
+
+/// A message of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct McapMessage {
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) log_time: u64,
+    pub(crate) publish_time: u64,
+    pub(crate) payload: Bytes,
+}
+
+/// The messages that are read: those of some topics, from a time on, and up to a time.
+pub(crate) struct Wanted {
+    pub(crate) is_topic: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    pub(crate) times: (u64, u64),
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self { is_topic: Arc::new(|_| true), times: (0, u64::MAX) }
+    }
+}
+
+impl Clone for Wanted {
+    fn clone(&self) -> Self {
+        Self { is_topic: Arc::clone(&self.is_topic), times: self.times }
+    }
+}
+
+/// A message that was read and waits for its turn: that of its time, its chunk and its place in it.
+struct Held((u64, u64, u64), McapMessage);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// A file, or its bytes in a test.
+pub(super) trait Source: Read + Seek + Send {}
+
+impl<S: Read + Seek + Send> Source for S {}
+
+enum Way {
+    /// Chunks that are not read yet, the next one last.
+    Indexed(Box<dyn Source>, Vec<Chunk>),
+    Linear(Linear),
+    Ended,
+}
+
+/// Messages of a file. An item that is an error is damage; what follows it is what can be read behind the damage.
+pub(crate) struct McapMessages {
+    way: Way,
+    declared: Declared,
+    wanted: Wanted,
+    held: BinaryHeap<Reverse<Held>>,
+    held_bytes: usize,
+    /// Number of messages that were read.
+    messages: u64,
+}
+
+impl McapMessages {
+    /// Opens a file. Its name may end in `.zstd`, as that of one that rosbag2 has compressed as a whole.
+    pub(crate) fn open(path: &Path, wanted: Wanted) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if path.extension().is_some_and(|ending| ending == "zstd") {
+            let way = Way::Linear(Linear { from: Box::new(BufReader::new(zstd(file)?)), rest: u64::MAX, at: 0 });
+            return Ok(Self::new(way, Declared::default(), wanted));
+        }
+        Self::of(Box::new(file), wanted)
+    }
+
+    /// Reads the messages of a file that is not compressed as a whole.
+    pub(super) fn of(mut file: Box<dyn Source>, wanted: Wanted) -> io::Result<Self> {
+        let mut declared = Declared::default();
+        if let Some(summary) = Summary::read(&mut file)? {
+            declared = summary.declared;
+            let mut chunks = summary.chunks;
+            if !chunks.is_empty() {
+                chunks.sort_by_key(|chunk| Reverse((chunk.times.0, chunk.at)));
+                return Ok(Self::new(Way::Indexed(file, chunks), declared, wanted));
+            }
+        }
+        let rest = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(0))?;
+        let from = Box::new(BufReader::with_capacity(1 << 18, file));
+        Ok(Self::new(Way::Linear(Linear { from, rest, at: 0 }), declared, wanted))
+    }
+
+    fn new(way: Way, declared: Declared, wanted: Wanted) -> Self {
+        Self { way, declared, wanted, held: BinaryHeap::new(), held_bytes: 0, messages: 0 }
+    }
+
+    /// Returns the schemas and channels that were read so far.
+    pub(crate) const fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    fn pop(&mut self) -> Option<McapMessage> {
+        let Reverse(Held(_, message)) = self.held.pop()?;
+        self.held_bytes -= message.payload.len();
+        self.messages += 1;
+        Some(message)
+    }
+
+    /// Reads the content of a chunk.
+    fn add_chunk(&mut self, fields: &[u8], at: u64) -> Result<(), String> {
+        let damaged = || format!("has a damaged chunk at byte {at}");
+        let mut fields = Fields(fields);
+        let (Some(_), Some(_), Some(size), Some(_)) = (fields.u64(), fields.u64(), fields.u64(), fields.u32()) else {
+            return Err(damaged());
+        };
+        let (Some(compression), Some(content)) = (fields.text(), fields.long_bytes()) else { return Err(damaged()) };
+        if size > RECORD_MAX {
+            return Err(format!("has a chunk of {size} bytes at byte {at}, which is more than is read at once"));
+        }
+        let content = decompress(&compression, content, size);
+        let content = Bytes::from(content.map_err(|reason| format!("has a chunk at byte {at} that {reason}"))?);
+        let mut rest = Fields(&content);
+        let mut place = 0;
+        while !rest.0.is_empty() {
+            let (kind, fields) = rest.record().ok_or_else(damaged)?;
+            match kind {
+                kind::SCHEMA | kind::CHANNEL => self.declared.add(kind, fields).ok_or_else(damaged)?,
+                kind::MESSAGE => {
+                    let message = self.message(fields, |payload| content.slice_ref(payload)).ok_or_else(damaged)?;
+                    if let Some(message) = message {
+                        self.held_bytes += message.payload.len();
+                        self.held.push(Reverse(Held((message.log_time, at, place), message)));
+                    }
+                    place += 1;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a message from the fields of its record, and `Some(None)` if it is not wanted.
+    fn message(&self, mut fields: Fields<'_>, share: impl FnOnce(&[u8]) -> Bytes) -> Option<Option<McapMessage>> {
+        let channel = fields.u16()?;
+        fields.u32()?;
+        let (log_time, publish_time) = (fields.u64()?, fields.u64()?);
+        let channel = self.declared.channels.get(&channel)?;
+        let (from, to) = self.wanted.times;
+        if log_time < from || log_time > to || !(self.wanted.is_topic)(&channel.topic) {
+            return Some(None);
+        }
+        let channel = Arc::clone(channel);
+        Some(Some(McapMessage { channel, log_time, publish_time, payload: share(fields.0) }))
+    }
+}
+
+impl Iterator for McapMessages {
+    type Item = Result<McapMessage, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let first = self.held.peek().map(|Reverse(held)| held.0.0);
+            match &mut self.way {
+                Way::Ended => return self.pop().map(Ok),
+                Way::Indexed(file, chunks) => {
+                    let Some(next) = chunks.last() else {
+                        self.way = Way::Ended;
+                        continue;
+                    };
+                    if self.held_bytes > HELD_MAX || first.is_some_and(|first| first < next.times.0) {
+                        return self.pop().map(Ok);
+                    }
+                    let chunk = chunks.pop()?;
+                    if !self.declared.is_wanted(&self.wanted, &chunk) {
+                        continue;
+                    }
+                    let record = read_chunk(file, &chunk);
+                    if let Err(damage) = record.and_then(|record| self.add_chunk(&record, chunk.at)) {
+                        return Some(Err(damage));
+                    }
+                }
+                Way::Linear(linear) => {
+                    if first.is_some() {
+                        return self.pop().map(Ok);
+                    }
+                    match linear.next_record() {
+                        Ok(Some((kind, record, at))) => {
+                            if let Some(item) = self.add_record(kind, record, at) {
+                                return Some(item);
+                            }
+                        }
+                        Ok(None) => self.way = Way::Ended,
+                        Err(reason) => {
+                            self.way = Way::Ended;
+                            return Some(Err(format!("{reason}, after {} messages", self.messages)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl McapMessages {
+    /// Adds a record of a file that is read from the beginning. Returns its message, or its damage.
+    fn add_record(&mut self, kind: u8, record: Vec<u8>, at: u64) -> Option<Result<McapMessage, String>> {
+        let damaged = || Some(Err(format!("has a damaged record at byte {at}")));
+        match kind {
+            kind::SCHEMA | kind::CHANNEL => match self.declared.add(kind, Fields(&record)) {
+                Some(()) => None,
+                None => damaged(),
+            },
+            kind::CHUNK => self.add_chunk(&record, at).err().map(Err),
+            _ => {
+                let record = Bytes::from(record);
+                let Some(message) = self.message(Fields(&record), |payload| record.slice_ref(payload)) else {
+                    return damaged();
+                };
+                if message.is_some() {
+                    self.messages += 1;
+                }
+                message.map(Ok)
+            }
+        }
+    }
+}
+
+/// Returns the fields of a chunk's record.
+fn read_chunk(file: &mut impl Source, chunk: &Chunk) -> Result<Vec<u8>, String> {
+    let failed = |reason: io::Error| format!("has an unreadable chunk at byte {}: {reason}", chunk.at);
+    let header = RECORD_HEADER as u64;
+    if chunk.length < header || chunk.length > RECORD_MAX {
+        return Err(format!("has a damaged index of its chunk at byte {}", chunk.at));
+    }
+    let mut begin = [0; RECORD_HEADER];
+    file.seek(SeekFrom::Start(chunk.at)).map_err(failed)?;
+    file.read_exact(&mut begin).map_err(failed)?;
+    if begin[0] != kind::CHUNK {
+        return Err(format!("has no chunk at byte {}, although its index says so", chunk.at));
+    }
+    read_some(file, chunk.length - header).map_err(failed)
+}
+
+/// Reads that many bytes. Takes no more memory than there are bytes.
+fn read_some(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match from.take(length).read_to_end(&mut bytes)? as u64 {
+        read if read == length => Ok(bytes),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A file that is read from the beginning to the end.
+struct Linear {
+    from: Box<dyn Read + Send>,
+    /// Bytes behind those that were read; not less than there are.
+    rest: u64,
+    at: u64,
+}
+
+impl Linear {
+    /// Returns the next record that has to do with messages, with its place; `None` at the end of the file. The error
+    /// is the damage, behind which nothing can be read.
+    fn next_record(&mut self) -> Result<Option<(u8, Vec<u8>, u64)>, String> {
+        if self.at == 0 {
+            let magic = read_some(&mut self.from, MAGIC.len() as u64).map_err(|_| "is no MCAP file")?;
+            if magic != MAGIC {
+                return Err("is no MCAP file".to_owned());
+            }
+            self.moved(MAGIC.len() as u64);
+        }
+        loop {
+            let at = self.at;
+            let mut header = [0; RECORD_HEADER];
+            self.from.read_exact(&mut header).map_err(cut)?;
+            self.moved(RECORD_HEADER as u64);
+            let kind = header[0];
+            let length = header[1..].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+            if kind == kind::DATA_END || kind == kind::FOOTER {
+                return Ok(None);
+            }
+            if length > self.rest {
+                return Err(cut(io::ErrorKind::UnexpectedEof.into()));
+            }
+            if matches!(kind, kind::SCHEMA | kind::CHANNEL | kind::MESSAGE | kind::CHUNK) {
+                if length > RECORD_MAX {
+                    return Err(format!(
+                        "has a record of {length} bytes at byte {at}, which is more than is read at once"
+                    ));
+                }
+                let record = read_some(&mut self.from, length).map_err(cut)?;
+                self.moved(length);
+                return Ok(Some((kind, record, at)));
+            }
+            let skipped = io::copy(&mut (&mut self.from).take(length), &mut io::sink()).map_err(cut)?;
+            if skipped < length {
+                return Err(cut(io::ErrorKind::UnexpectedEof.into()));
+            }
+            self.moved(length);
+        }
+    }
+
+    fn moved(&mut self, length: u64) {
+        self.at += length;
+        self.rest = self.rest.saturating_sub(length);
+    }
+}
+
+/// Returns the damage of a file that could not be read further.
+fn cut(reason: io::Error) -> String {
+    match reason.kind() {
+        io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
+        _ => format!("cannot be read further: {reason}"),
+    }
+}

@@ -1,0 +1,163 @@
+//! The summary at the end of an MCAP file: its channels, its chunks and its counts, without a look at its messages.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::format::{Fields, MAGIC, RECORD_HEADER, kind};
+use super::read::{Channel, Declared, McapMessages, Source, Wanted};
+
+/// Bytes of the footer and of what follows it.
+const END: u64 = RECORD_HEADER as u64 + 20 + MAGIC.len() as u64;
+
+/// Largest summary that is read, in bytes. A damaged file may claim any length.
+const SUMMARY_MAX: u64 = 1 << 30;
+
+/// Place of a chunk in a file, and what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) times: (u64, u64),
+    pub(super) at: u64,
+    pub(super) length: u64,
+    /// Channels with messages in it. Empty if the file has no index of messages.
+    pub(super) channels: Vec<u16>,
+}
+
+/// Counts and times of a file's messages.
+pub(super) struct Statistics {
+    messages: u64,
+    times: (u64, u64),
+    of_channels: BTreeMap<u16, u64>,
+}
+
+/// The summary of a file.
+#[derive(Default)]
+pub(super) struct Summary {
+    pub(super) declared: Declared,
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) statistics: Option<Statistics>,
+}
+
+impl Summary {
+    /// Reads the summary of a file; `None` if it has none, as a file that is cut off.
+    pub(super) fn read(file: &mut impl Source) -> io::Result<Option<Self>> {
+        let length = file.seek(SeekFrom::End(0))?;
+        let Some(footer_at) = length.checked_sub(END) else { return Ok(None) };
+        let mut end = [0; END as usize];
+        file.seek(SeekFrom::Start(footer_at))?;
+        file.read_exact(&mut end)?;
+        let Some((kind::FOOTER, mut footer)) = Fields(&end).record() else { return Ok(None) };
+        let start = footer.u64().unwrap_or_default();
+        if !end.ends_with(MAGIC) || start == 0 || start > footer_at || footer_at - start > SUMMARY_MAX {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; (footer_at - start) as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut bytes)?;
+        Ok(Self::parse(&bytes))
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut rest = Fields(bytes);
+        let mut summary = Self::default();
+        while !rest.0.is_empty() {
+            let (kind, mut fields) = rest.record()?;
+            match kind {
+                kind::SCHEMA | kind::CHANNEL => summary.declared.add(kind, fields)?,
+                kind::CHUNK_INDEX => {
+                    let times = (fields.u64()?, fields.u64()?);
+                    let (at, length) = (fields.u64()?, fields.u64()?);
+                    let mut places = Fields(fields.bytes()?);
+                    let mut channels = Vec::new();
+                    while !places.0.is_empty() {
+                        channels.push(places.u16()?);
+                        places.u64()?;
+                    }
+                    summary.chunks.push(Chunk { times, at, length, channels });
+                }
+                kind::STATISTICS => summary.statistics = Some(Statistics::parse(&mut fields)?),
+                _ => {}
+            }
+        }
+        Some(summary)
+    }
+}
+
+impl Statistics {
+    fn parse(fields: &mut Fields<'_>) -> Option<Self> {
+        let messages = fields.u64()?;
+        fields.u16()?;
+        for _ in 0..4 {
+            fields.u32()?;
+        }
+        let times = (fields.u64()?, fields.u64()?);
+        let mut counts = Fields(fields.bytes()?);
+        let mut of_channels = BTreeMap::new();
+        while !counts.0.is_empty() {
+            of_channels.insert(counts.u16()?, counts.u64()?);
+        }
+        Some(Self { messages, times, of_channels })
+    }
+}
+
+/// The content of a file: its channels with their counts, and its times.
+#[derive(Default)]
+pub(crate) struct Survey {
+    pub(crate) channels: Vec<(Arc<Channel>, u64)>,
+    /// Times of the first and the last message.
+    pub(crate) times: Option<(u64, u64)>,
+    pub(crate) messages: u64,
+    /// Damage of the file.
+    pub(crate) damages: Vec<String>,
+}
+
+/// Returns the content of a file: from its summary, or, if it has none, from its messages.
+pub(crate) fn survey(path: &Path) -> io::Result<Survey> {
+    let mut file = File::open(path)?;
+    let described = survey_summary(&mut file)?;
+    match described {
+        Some(survey) => Ok(survey),
+        None => McapMessages::open(path, Wanted::default()).map(survey_messages),
+    }
+}
+
+/// Returns the content of a file by its summary; `None` if it has none.
+fn survey_summary(file: &mut File) -> io::Result<Option<Survey>> {
+    if let Some(summary) = Summary::read(file)?
+        && let Some(statistics) = summary.statistics
+    {
+        let count = |channel: &Channel| statistics.of_channels.get(&channel.id).copied().unwrap_or_default();
+        let channels = summary.declared.channels.into_values().map(|channel| (Arc::clone(&channel), count(&channel)));
+        return Ok(Some(Survey {
+            channels: channels.collect(),
+            times: (statistics.messages > 0).then_some(statistics.times),
+            messages: statistics.messages,
+            damages: Vec::new(),
+        }));
+    }
+    Ok(None)
+}
+
+/// Returns the content of a file by its messages.
+fn survey_messages(mut messages: McapMessages) -> Survey {
+    let mut survey = Survey::default();
+    let mut counts: BTreeMap<u16, u64> = BTreeMap::new();
+    for message in &mut messages {
+        match message {
+            Ok(message) => {
+                *counts.entry(message.channel.id).or_default() += 1;
+                let time = message.log_time;
+                survey.times = Some(survey.times.map_or((time, time), |(a, b)| (a.min(time), b.max(time))));
+                survey.messages += 1;
+            }
+            Err(damage) => survey.damages.push(damage),
+        }
+    }
+    for channel in messages.declared().channels.values() {
+        let count = counts.get(&channel.id).copied().unwrap_or_default();
+        survey.channels.push((Arc::clone(channel), count));
+    }
+    survey
+}

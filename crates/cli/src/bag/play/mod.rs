@@ -1,0 +1,360 @@
+//! Playing: a publisher for each topic, and messages at the times at which they were recorded.
+//!
+//! Due times count from the beginning, so they do not drift. A thread of its own reads ahead, so that the disk delays
+//! no message.
+
+mod ahead;
+mod control;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use rospin::errors::TopicError;
+use rospin::message::{SerializedMessage, TypeName};
+use rospin::qos::Durability;
+use rospin::time::Instant;
+use rospin::{ExecutorHandle, Node, Publisher, PublisherOptions};
+use rospin_node::interfaces::builtin_interfaces::Time;
+use rospin_node::interfaces::rosgraph_msgs::Clock;
+
+use self::ahead::Ahead;
+pub(crate) use self::control::Control;
+use self::timeline::Timeline;
+use super::choice::Choice;
+use super::mcap::Wanted;
+use super::metadata::Topic;
+use super::qos::{self, Offered};
+use super::read::{Bag, Message};
+use super::record::Tell;
+
+/// Time after its beginning in which a bag has messages that latched topics sent before: discovery takes that long.
+const DISCOVERY_NS: u64 = 5_000_000_000;
+
+/// Messages that are published without a look at anything else.
+const AT_ONCE: u64 = 16;
+
+/// Options of playing.
+#[derive(Clone, Default)]
+pub(crate) struct PlayOptions {
+    pub(super) choice: Choice,
+    /// Seconds of the bag that a second plays.
+    pub(super) rate: f64,
+    pub(super) start_offset: Duration,
+    /// Time of the bag after which it ends.
+    pub(super) duration: Option<Duration>,
+    pub(super) is_loop: bool,
+    /// Messages on `/clock` in a second.
+    pub(super) clock_hz: Option<f64>,
+    pub(super) delay: Duration,
+    /// Other names of topics.
+    pub(super) remaps: BTreeMap<String, String>,
+    pub(super) overrides: BTreeMap<String, Offered>,
+}
+
+/// A topic that is played.
+struct Played {
+    publisher: Publisher<SerializedMessage>,
+    is_latched: bool,
+    /// Messages that are kept for late subscriptions.
+    depth: usize,
+    count: u64,
+    lost: u64,
+}
+
+/// Result of playing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// Messages by topic, under its name in the bag.
+    pub(crate) counts: BTreeMap<String, u64>,
+    /// Messages that could not be published, likewise.
+    pub(crate) lost: BTreeMap<String, u64>,
+    /// True if a part of the bag could not be read.
+    pub(crate) is_damaged: bool,
+}
+
+/// Player of a bag.
+pub(crate) struct Player<'a> {
+    executor: ExecutorHandle,
+    bag: &'a Bag,
+    options: &'a PlayOptions,
+    control: &'a Control,
+    topics: BTreeMap<Arc<str>, Played>,
+    clock: Option<Publisher<Clock>>,
+    tell: Tell,
+    timeline: Timeline,
+    /// Time of the bag at which the next message on `/clock` is due.
+    clock_due: u64,
+    published: u64,
+    is_damaged: bool,
+}
+
+impl<'a> Player<'a> {
+    /// Creates the publishers.
+    pub(crate) fn new(
+        node: &Node,
+        executor: &ExecutorHandle,
+        bag: &'a Bag,
+        options: &'a PlayOptions,
+        control: &'a Control,
+        tell: Tell,
+    ) -> Result<Self, TopicError> {
+        let mut topics: BTreeMap<Arc<str>, Played> = BTreeMap::new();
+        for topic in &bag.metadata.topics {
+            if !options.choice.takes(&topic.name) {
+                continue;
+            }
+            let created = match unplayable(topic, topics.contains_key(&*topic.name), options) {
+                Some(reason) => Err(reason),
+                None => played(node, topic, options).map_err(|error| error.to_string()),
+            };
+            match created {
+                Ok(played) => _ = topics.insert(topic.name.as_str().into(), played),
+                Err(reason) => {
+                    tell(&format!("Topic '{}' of type {} is not played: {reason}", topic.name, topic.message_type));
+                }
+            }
+        }
+        let clock = match options.clock_hz {
+            Some(_) => Some(node.create_publisher("/clock")?),
+            None => None,
+        };
+        let timeline = Timeline { anchor: Instant::from_nanos(0), from: 0, rate: options.rate };
+        let executor = executor.clone();
+        Ok(Self {
+            executor,
+            bag,
+            options,
+            control,
+            topics,
+            clock,
+            tell,
+            timeline,
+            clock_due: 0,
+            published: 0,
+            is_damaged: false,
+        })
+    }
+
+    /// Returns true if nothing is played.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.topics.is_empty()
+    }
+
+    /// Plays the bag, once or until it is dropped.
+    pub(crate) async fn run(&mut self) {
+        let Some((first, last)) = self.bag.metadata.times else { return };
+        let offset = u64::try_from(self.options.start_offset.as_nanos()).unwrap_or(u64::MAX);
+        let start = first.saturating_add(offset);
+        let length = self.options.duration.map_or(u128::from(u64::MAX), |length| length.as_nanos());
+        let end = start.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        if start > last {
+            (self.tell)("Nothing is played: the start offset is behind the end of the bag");
+            return;
+        }
+        loop {
+            let begin = self.now() + self.options.delay;
+            let _ = self.executor.sleep_until(begin).await;
+            self.play_once(start, end).await;
+            if !self.options.is_loop {
+                return;
+            }
+            // A bag without chosen messages would be read again and again without a pause.
+            self.yield_now().await;
+        }
+    }
+
+    /// Returns what was played so far.
+    pub(crate) fn summary(&self) -> Summary {
+        let count = |of: fn(&Played) -> u64| {
+            let counted = self.topics.iter().map(|(name, played)| (name.to_string(), of(played)));
+            counted.collect::<BTreeMap<_, _>>()
+        };
+        let mut lost = count(|played| played.lost);
+        lost.retain(|_, count| *count > 0);
+        Summary { counts: count(|played| played.count), lost, is_damaged: self.is_damaged }
+    }
+
+    fn now(&self) -> Instant {
+        self.executor.context().clock().now()
+    }
+
+    /// Plays the part of the bag between these times.
+    async fn play_once(&mut self, start: u64, end: u64) {
+        self.timeline = Timeline { anchor: self.now(), from: start, ..self.timeline };
+        self.clock_due = start;
+        self.wait(start).await;
+        for message in self.earlier(start, end) {
+            self.publish(&message);
+        }
+        for item in self.read(false, (start, end)) {
+            match item {
+                Err(damage) => {
+                    self.is_damaged = true;
+                    (self.tell)(&damage.to_string());
+                }
+                Ok(message) if self.is_earlier(&message, start) => {}
+                Ok(message) => {
+                    self.wait(message.log_time).await;
+                    self.publish(&message);
+                    if self.published.is_multiple_of(AT_ONCE) {
+                        self.yield_now().await;
+                    }
+                }
+            }
+        }
+        // A duration beyond the last message is waited for, so that loops have that length.
+        if self.options.duration.is_some() {
+            self.wait(end).await;
+        }
+    }
+
+    /// Returns messages that are chosen, of latched topics only if `latched`.
+    fn read(&self, latched: bool, times: (u64, u64)) -> Ahead {
+        let chosen = self.topics.iter().filter(|(_, played)| played.is_latched || !latched);
+        let names: Vec<Arc<str>> = chosen.map(|(name, _)| Arc::clone(name)).collect();
+        let is_topic = Arc::new(move |topic: &str| names.binary_search_by(|name| (**name).cmp(topic)).is_ok());
+        Ahead::new(self.bag.messages(&Wanted { is_topic, times }))
+    }
+
+    /// True if the message was sent before `start`, and its topic keeps such messages for whoever comes later. The
+    /// recorder itself came later.
+    fn is_earlier(&self, message: &Message, start: u64) -> bool {
+        let is_latched = self.topics.get(&message.topic).is_some_and(|played| played.is_latched);
+        let is_begin = message.log_time <= start.saturating_add(DISCOVERY_NS);
+        is_latched && is_begin && message.publish_time < start
+    }
+
+    /// Returns the messages that subscriptions of latched topics would get at `start`.
+    fn earlier(&self, start: u64, end: u64) -> Vec<Message> {
+        if !self.topics.values().any(|played| played.is_latched) {
+            return Vec::new();
+        }
+        let mut kept: BTreeMap<Arc<str>, VecDeque<Message>> = BTreeMap::new();
+        for message in self.read(true, (0, end.min(start.saturating_add(DISCOVERY_NS)))) {
+            // The pass that plays tells of damage.
+            let Ok(message) = message else { continue };
+            let Some(played) = self.topics.get(&message.topic) else { continue };
+            if message.log_time >= start && !self.is_earlier(&message, start) {
+                continue;
+            }
+            let of_topic = kept.entry(Arc::clone(&message.topic)).or_default();
+            if of_topic.len() >= played.depth {
+                of_topic.pop_front();
+            }
+            of_topic.push_back(message);
+        }
+        let mut messages: Vec<Message> = kept.into_values().flatten().collect();
+        messages.sort_by_key(|message| message.log_time);
+        messages
+    }
+
+    /// Publishes a message.
+    fn publish(&mut self, message: &Message) {
+        let Some(played) = self.topics.get_mut(&message.topic) else { return };
+        self.published += 1;
+        let serialized = SerializedMessage::from_bytes(message.payload.clone());
+        let published = serialized
+            .map_err(|error| error.to_string())
+            .and_then(|serialized| played.publisher.publish(serialized).map_err(|error| error.to_string()));
+        match published {
+            Ok(()) => played.count += 1,
+            Err(reason) => {
+                if played.lost == 0 {
+                    (self.tell)(&format!("Topic '{}': a message is lost: {reason}", message.topic));
+                }
+                played.lost += 1;
+            }
+        }
+    }
+
+    /// Waits until what was recorded at `time` is due, and publishes on `/clock` meanwhile.
+    async fn wait(&mut self, time: u64) {
+        if let Some(hz) = self.options.clock_hz {
+            let step = ((1e9 * self.timeline.rate / hz) as u64).max(1);
+            // A player that cannot keep up leaves ticks out.
+            while self.clock_due <= time {
+                self.wait_until(self.clock_due).await;
+                self.publish_clock(self.clock_due);
+                let late = self.timeline.at(self.now()).saturating_sub(self.clock_due);
+                self.clock_due = self.clock_due.saturating_add(step.saturating_mul(1 + late / step));
+            }
+        }
+        self.wait_until(time).await;
+    }
+
+    fn publish_clock(&self, time: u64) {
+        let Some(publisher) = &self.clock else { return };
+        let sec = i32::try_from(time / 1_000_000_000).unwrap_or(i32::MAX);
+        let clock = Time { sec, nanosec: (time % 1_000_000_000) as u32 };
+        // A tick that is lost is followed by the next one.
+        let _ = publisher.publish(Clock { clock });
+    }
+
+    /// Waits until that time of the bag. A pause moves everything that follows.
+    async fn wait_until(&mut self, time: u64) {
+        loop {
+            let changed = self.control.changed();
+            if self.control.is_paused() {
+                let from = self.timeline.at(self.now());
+                changed.await;
+                self.timeline = Timeline { anchor: self.now(), from, ..self.timeline };
+                continue;
+            }
+            let due = self.timeline.due(time);
+            if due <= self.now() {
+                return;
+            }
+            let mut changed = pin!(changed);
+            let mut slept = pin!(self.executor.sleep_until(due));
+            poll_fn(|cx| match changed.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => slept.as_mut().poll(cx).map(drop),
+            })
+            .await;
+        }
+    }
+
+    /// Lets the executor look at what else there is, such as Ctrl-C.
+    async fn yield_now(&self) {
+        let mut has_yielded = false;
+        poll_fn(|cx| {
+            if has_yielded {
+                return Poll::Ready(());
+            }
+            has_yielded = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Returns the reason for which a topic cannot be played.
+fn unplayable(topic: &Topic, is_known: bool, options: &PlayOptions) -> Option<String> {
+    if topic.format != "cdr" {
+        return Some(format!("its messages are in `{}`, not in CDR", topic.format));
+    }
+    if is_known {
+        return Some("the topic is played with another type".to_owned());
+    }
+    let is_clock = topic.name.trim_start_matches('/') == "clock";
+    (is_clock && options.clock_hz.is_some()).then(|| "--clock publishes the time in place of it".to_owned())
+}
+
+fn played(node: &Node, topic: &Topic, options: &PlayOptions) -> Result<Played, TopicError> {
+    let type_name = TypeName::new(&topic.message_type).map_err(|error| TopicError::Name(error.into()))?;
+    let type_name = if topic.hash.is_empty() { type_name } else { type_name.with_hash(topic.hash.clone()) };
+    let of = qos::overridden(qos::to_play(&topic.offered), options.overrides.get(&topic.name));
+    let name = options.remaps.get(&topic.name).unwrap_or(&topic.name);
+    let publisher = node.create_serialized_publisher(PublisherOptions::new(name).qos(of), &type_name)?;
+    let is_latched = of.durability == Durability::TransientLocal;
+    let depth = of.depth().unwrap_or(rospin_engine::DEPTH_MAX);
+    Ok(Played { publisher, is_latched, depth, count: 0, lost: 0 })
+}

@@ -1,0 +1,240 @@
+//! Topics of a robot in the test's own process are recorded as they come.
+
+use std::sync::Mutex;
+
+use rospin::PublisherOptions;
+use rospin::msgs::geometry_msgs::msg::Twist;
+use rospin::msgs::std_msgs::msg::String as Text;
+use rospin::qos::Durability;
+
+use super::*;
+use crate::bag::command::testing::record as record_by_command;
+use crate::bag::mcap::Wanted;
+use crate::bag::metadata::FILE;
+use crate::bag::read::Bag;
+use crate::bag::tests::Scratch;
+use crate::ros::testing::Robot;
+
+/// A recording of everything, and what it tells.
+struct Stage {
+    robot: Robot,
+    scratch: Scratch,
+    recorder: Recorder,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+/// Number of messages that a recorder has received, for a test that waits for it.
+struct Progress(Arc<AtomicU64>, ExecutorHandle);
+
+impl Progress {
+    /// Waits until so many messages are recorded.
+    async fn reach(&self, count: u64) {
+        while self.0.load(Ordering::Relaxed) < count {
+            self.1.sleep(ClockKind::Steady, Duration::from_millis(1)).await.unwrap();
+        }
+    }
+}
+
+fn options(topics: &[&str]) -> RecordOptions {
+    let mut options = RecordOptions { cache_bytes: 1 << 20, ..RecordOptions::default() };
+    options.choice.topics = topics.iter().map(|&topic| topic.to_owned()).collect();
+    options
+}
+
+impl Stage {
+    fn new(name: &str, options: RecordOptions) -> Self {
+        let robot = Robot::new();
+        let scratch = Scratch::new(name);
+        let told: Arc<Mutex<Vec<String>>> = Arc::default();
+        let to = Arc::clone(&told);
+        let tell: Tell = Arc::new(move |sentence| to.lock().unwrap().push(sentence.to_owned()));
+        let executor = robot.session.ros().executor().handle();
+        let folder = scratch.path("drive");
+        let recorder = Recorder::start(robot.session.node(), &executor, &folder, options, tell).unwrap();
+        Self { robot, scratch, recorder, told }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress(Arc::clone(&self.recorder.received), self.robot.session.ros().executor().handle())
+    }
+
+    /// Records while `robot` resolves.
+    fn while_running(&mut self, robot: impl Future<Output = ()>) {
+        let mut robot = pin!(robot);
+        let mut run = pin!(self.recorder.run());
+        let both =
+            poll_fn(|cx| if robot.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { run.as_mut().poll(cx) });
+        self.robot.session.finish(both).unwrap();
+    }
+
+    /// Ends the recording. The folder is there as long as the first value.
+    fn finish(self) -> (Scratch, Recording, Bag, Vec<String>) {
+        let recording = self.recorder.finish();
+        let bag = Bag::open(&self.scratch.path("drive")).unwrap();
+        assert_eq!(recording.metadata.as_ref(), Some(&bag.metadata));
+        let told = self.told.lock().unwrap().clone();
+        (self.scratch, recording, bag, told)
+    }
+}
+
+fn text(data: &str) -> Text {
+    Text { data: data.to_owned() }
+}
+
+#[test]
+fn topics_are_recorded_with_their_types_and_quality_of_service() {
+    let mut stage = Stage::new("types", options(&["/chatter", "cmd_vel"]));
+    let node = stage.robot.node("talker");
+    let latched = PublisherOptions::new("chatter").keep_last(3).transient_local();
+    let chatter = node.create_publisher::<Text>(latched).unwrap();
+    // A topic that latches is recorded although it was published before.
+    chatter.publish(text("one")).unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        progress.reach(1).await;
+        // A topic that comes while it is recorded.
+        let cmd_vel = node.create_publisher::<Twist>("cmd_vel").unwrap();
+        let _other = node.create_publisher::<Twist>("other").unwrap();
+        cmd_vel.wait_for_subscription().await;
+        cmd_vel.publish(Twist::default()).unwrap();
+        chatter.publish(text("two")).unwrap();
+        progress.reach(3).await;
+    });
+    let (_scratch, recording, bag, told) = stage.finish();
+    assert_eq!((recording.lost, recording.failure), (Vec::new(), None));
+    assert_eq!(told, ["Subscribed to topic '/chatter'", "Subscribed to topic '/cmd_vel'"]);
+    let [chatter, cmd_vel] = &bag.metadata.topics[..] else { panic!("{:?}", bag.metadata.topics) };
+    assert_eq!((chatter.count, cmd_vel.count, cmd_vel.name.as_str()), (2, 1, "/cmd_vel"));
+    assert_eq!(cmd_vel.message_type, "geometry_msgs/msg/Twist");
+    assert_eq!(cmd_vel.hash, <Twist as rospin::Message>::TYPE_HASH.unwrap_or_default());
+    assert_eq!(chatter.offered[0].durability, Some(Durability::TransientLocal));
+    // The node has told the definitions.
+    let file = std::fs::read(&bag.files[0]).unwrap();
+    let has = |text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
+    assert!(has("string data\n") && has("MSG: geometry_msgs/Vector3\nfloat64 x\n"));
+    let first = bag.messages(&Wanted::default()).next().unwrap().unwrap();
+    assert_eq!(SerializedMessage::from_bytes(first.payload).unwrap().deserialize::<Text>().unwrap(), text("one"));
+}
+
+#[test]
+fn second_type_of_a_topic_is_told_and_left_out() {
+    let mut stage = Stage::new("second", options(&["/topic"]));
+    let node = stage.robot.node("talker");
+    let first = node.create_publisher::<Text>("topic").unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        first.wait_for_subscription().await;
+        first.publish(text("one")).unwrap();
+        progress.reach(1).await;
+        let _second = node.create_publisher::<Twist>("topic").unwrap();
+        let third = node.create_publisher::<Text>("topic").unwrap();
+        third.publish(text("two")).unwrap();
+        progress.reach(2).await;
+    });
+    stage.recorder.look();
+    // The nodes have gone; a topic whose type has changed is the same.
+    let _changed = stage.robot.node("other").create_publisher::<Twist>("topic").unwrap();
+    stage.recorder.look();
+    let (_scratch, _, bag, told) = stage.finish();
+    assert_eq!((bag.metadata.topics.len(), bag.metadata.count), (1, 2));
+    let refused = "Topic '/topic' of type geometry_msgs/msg/Twist is not recorded: ";
+    assert_eq!(told.iter().filter(|sentence| sentence.starts_with(refused)).count(), 1, "{told:?}");
+}
+
+#[test]
+fn publisher_that_offers_less_is_heard_too() {
+    let mut stage = Stage::new("less", options(&["/topic"]));
+    let node = stage.robot.node("talker");
+    let reliable = node.create_publisher::<Text>("topic").unwrap();
+    let progress = stage.progress();
+    let told = Arc::clone(&stage.told);
+    stage.while_running(async {
+        reliable.wait_for_subscription().await;
+        reliable.publish(text("one")).unwrap();
+        progress.reach(1).await;
+        let loose = node.create_publisher::<Text>(PublisherOptions::new("topic").best_effort()).unwrap();
+        loose.wait_for_subscription().await;
+        loose.publish(text("two")).unwrap();
+        reliable.publish(text("three")).unwrap();
+        progress.reach(3).await;
+    });
+    let told = told.lock().unwrap().clone();
+    assert!(told[1].contains("anew"), "{told:?}");
+    let (_scratch, _, bag, _) = stage.finish();
+    assert_eq!((bag.metadata.count, bag.metadata.topics[0].offered.len()), (3, 2));
+}
+
+#[test]
+fn every_message_is_in_the_bag_or_counted_as_lost() {
+    // Without a cache, one message at a time has room.
+    let mut stage = Stage::new("counted", RecordOptions { cache_bytes: 0, ..options(&["/topic"]) });
+    let node = stage.robot.node("talker");
+    let publisher = node.create_publisher::<Text>(PublisherOptions::new("topic").keep_last(500)).unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        publisher.wait_for_subscription().await;
+        for _ in 0..500 {
+            publisher.publish(text("hello")).unwrap();
+        }
+        progress.reach(500).await;
+    });
+    let (_scratch, recording, bag, _) = stage.finish();
+    let lost: u64 = recording.lost.iter().map(|(_, count)| count).sum();
+    assert_eq!(bag.metadata.count + lost, 500);
+    assert!(bag.metadata.count > 0);
+}
+
+#[test]
+fn thousands_of_topics_are_recorded() {
+    const TOPICS: u64 = 3_000;
+    let mut stage = Stage::new("thousands", options(&[]));
+    stage.recorder.options.choice.regex = Some(regex::Regex::new("^/topic_").unwrap());
+    let node = stage.robot.node("talker");
+    let progress = stage.progress();
+    stage.while_running(async {
+        let mut publishers = Vec::new();
+        for number in 0..TOPICS {
+            let latched = PublisherOptions::new(format!("topic_{number}")).keep_last(1).transient_local();
+            let publisher = node.create_publisher::<Text>(latched).unwrap();
+            publisher.publish(text("hello")).unwrap();
+            publishers.push(publisher);
+        }
+        progress.reach(TOPICS).await;
+    });
+    let (_scratch, recording, bag, _) = stage.finish();
+    assert_eq!((recording.lost, bag.metadata.count, bag.metadata.topics.len()), (Vec::new(), TOPICS, TOPICS as usize));
+    assert_eq!(bag.messages(&Wanted::default()).filter(Result::is_ok).count() as u64, TOPICS);
+}
+
+#[test]
+fn hidden_topics_and_those_that_are_left_out_are_not_recorded() {
+    let mut all = options(&[]);
+    all.choice.exclude_regex = Some(regex::Regex::new("^/(rosout|parameter_events|left)").unwrap());
+    let mut stage = Stage::new("hidden", all);
+    let node = stage.robot.node("talker");
+    let _publishers = ["_secret", "left", "taken"].map(|topic| node.create_publisher::<Text>(topic).unwrap());
+    stage.recorder.look();
+    let (_scratch, _, bag, _) = stage.finish();
+    assert_eq!(bag.metadata.topics.iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(), ["/taken"]);
+}
+
+#[test]
+fn named_topic_that_never_came_is_told() {
+    let stage = Stage::new("never", options(&["/missing"]));
+    let (_scratch, recording, bag, told) = stage.finish();
+    assert_eq!((recording.lost, bag.metadata.count), (Vec::new(), 0));
+    assert_eq!(told, ["Topic '/missing' had no publisher, so nothing of it was recorded"]);
+}
+
+#[test]
+fn command_prints_what_it_recorded() {
+    let robot = Robot::new();
+    let scratch = Scratch::new("command");
+    let folder = scratch.path("new/drive");
+    let end = || std::future::ready(());
+    let printed = record_by_command(&robot.session, &["-a"], &folder, end()).unwrap();
+    assert!(printed.starts_with("Recorded 0 messages of 0 topics in 0.000000000 s: "), "{printed}");
+    assert!(folder.join(FILE).exists());
+    let refused = record_by_command(&robot.session, &["-a"], &folder, end()).unwrap_err();
+    assert!(refused.contains("is there already"), "{refused}");
+}
