@@ -45,8 +45,8 @@ struct Load {
     serial: Vec<Work>,
     /// Work of callbacks that do not exclude this one and come before it. The threads share it.
     parallel: Vec<Work>,
-    /// Mutually exclusive groups of other callbacks that come before this one, whose work has no bound. Each of them has
-    /// one thread at most.
+    /// Mutually exclusive groups of other callbacks that come before this one, whose work has no bound. Each of them
+    /// has one thread at most.
     unbounded: BTreeSet<usize>,
     /// Work of callbacks that come after this one, but may take the threads while its group is held; `None` for work
     /// without a bound.

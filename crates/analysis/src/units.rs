@@ -29,10 +29,10 @@
 //! many activations as may be under way at once, no more of them than fit into B, and one that has begun. The work of
 //! others in a window is then V', and what follows from releases in the window. The smaller Y holds.
 //!
-//! **What enters a unit.** When a unit's window begins, nothing of it is left. So whatever it gets in the window follows
-//! from what other units had left then, E, or from what is released from outside of the executor since. E is no more
-//! than what follows in this unit from the B of each other unit, with as many activations as fit into it, nor than V'.
-//! In W(L), the smaller of this and the count with jitter holds. So a unit has a window even if nothing bounds its
+//! **What enters a unit.** When a unit's window begins, nothing of it is left. So whatever it gets in the window
+//! follows from what other units had left then, E, or from what is released from outside of the executor since. E is no
+//! more than what follows in this unit from the B of each other unit, with as many activations as fit into it, nor than
+//! V'. In W(L), the smaller of this and the count with jitter holds. So a unit has a window even if nothing bounds its
 //! senders.
 //!
 //! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once, and so do the

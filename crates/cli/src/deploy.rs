@@ -45,8 +45,8 @@ enum Action {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor or agnocast writes: scheduling and
-    /// cores of callback groups
+    /// Fills in the template that the dry run of TIER IV's callback_isolated_executor or agnocast writes: scheduling
+    /// and cores of callback groups
     Fill {
         /// Template, a YAML file
         template: PathBuf,

@@ -12,7 +12,7 @@ use crate::ros::types;
 
 pub(crate) const NAME: &str = "interface";
 
-/// How deep definitions are shown in each other. Those of ROS 2 nest 5 deep.
+/// Depth to which definitions are shown in each other. Those of ROS 2 nest 5 deep.
 const LEVELS_MAX: usize = 32;
 
 /// Lists and shows messages, services and actions

@@ -16,8 +16,8 @@ use crate::packages::Packages;
 use crate::parse;
 use crate::sources::Sources;
 
-/// Definitions of messages, services and actions, found by their names, such as `std_msgs/msg/String`. A definition that
-/// is installed is used in place of one of the same name that the program carries along.
+/// Definitions of messages, services and actions, found by their names, such as `std_msgs/msg/String`. A definition
+/// that is installed is used in place of one of the same name that the program carries along.
 ///
 /// ```
 /// use rospin_codegen::Definitions;

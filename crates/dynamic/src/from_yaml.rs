@@ -135,7 +135,7 @@ impl Reader {
                 let (message_type, name) = (message_type.name().to_owned(), entry.key.clone());
                 return Err(PathError::NoField { path: whole, message_type, name, known }.into());
             };
-            // What is not written keeps its default.
+            // A field that is not written keeps its default.
             if is_null(&entry.value) {
                 continue;
             }

@@ -301,7 +301,7 @@ fn is_zone(mut rest: Rest<'_>) -> bool {
     rest.0.is_empty() || (rest.one(b":") && rest.digits(2, 2) && rest.0.is_empty())
 }
 
-/// What is not read yet of a text.
+/// The part of a text that is not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

@@ -48,8 +48,8 @@ impl ServiceType {
         Ok(Self { name, hash, announces_hash: HAVE_HASHES, request, response })
     }
 
-    /// Returns the service that a JSON text describes, such as that of `share/std_srvs/srv/SetBool.json` in an installed
-    /// ROS 2. If the text has a hash of the service, the service must have that hash.
+    /// Returns the service that a JSON text describes, such as that of `share/std_srvs/srv/SetBool.json` in an
+    /// installed ROS 2. If the text has a hash of the service, the service must have that hash.
     ///
     /// # Errors
     /// If the text is not a description, or the service is not usable.

@@ -150,8 +150,8 @@ impl YamlFormat {
         }
     }
 
-    /// Returns what is shown of an array or a sequence in place of its elements; `None` if these are shown, or the value
-    /// has none.
+    /// Returns what is shown of an array or a sequence in place of its elements; `None` if these are shown, or the
+    /// value has none.
     fn abbreviated(&self, message_type: &MessageType, at: usize, value: &Value) -> Option<String> {
         if self.has_arrays {
             return None;

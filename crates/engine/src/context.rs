@@ -411,9 +411,9 @@ impl Context {
         Ok(())
     }
 
-    /// Writes the [template](ContextOptions::deployment_template) once more, with everything that the program has had so
-    /// far. Does nothing without a template, or after the first spin of a program that does not
-    /// [load parts later](ContextOptions::loads_later). Blocks on the file.
+    /// Writes the [template](ContextOptions::deployment_template) once more, with everything that the program has had
+    /// so far. Does nothing without a template, or after the first spin of a program that does not [load parts
+    /// later](ContextOptions::loads_later). Blocks on the file.
     ///
     /// # Errors
     /// [`DeployError::Template`] if the file cannot be written.
@@ -429,8 +429,8 @@ impl Context {
     }
 
     /// Warns, in the `log` crate, of each name in the deployment file that the program has not had so far: at the end
-    /// of a program that [loads parts later](ContextOptions::loads_later). Does nothing for other programs, or if nothing
-    /// was ever spun.
+    /// of a program that [loads parts later](ContextOptions::loads_later). Does nothing for other programs, or if
+    /// nothing was ever spun.
     pub fn warn_of_unknown_names(&self) {
         if !self.0.loads_later || !self.0.catalog.is_checked() {
             return;

@@ -164,8 +164,8 @@ impl LossCounters {
         drop(gone);
     }
 
-    /// Sets the total of a cause that is counted elsewhere, by one thread at a time. If it has grown, wakes the watchers
-    /// as [`add`](Self::add) does.
+    /// Sets the total of a cause that is counted elsewhere, by one thread at a time. If it has grown, wakes the
+    /// watchers as [`add`](Self::add) does.
     #[inline]
     pub(crate) fn set(&self, cause: LossCause, count: u64) {
         let total = &self.counts[cause.index()];

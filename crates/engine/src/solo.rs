@@ -34,8 +34,8 @@ pub(crate) struct Solo {
 struct All(Mutex<Vec<Weak<Shared>>>);
 
 impl Context {
-    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does; those that only a deployment file names end
-    /// their spins with them. A program calls it when it should end.
+    /// Halts all executors of the context, as [`ExecutorHandle::halt`] does; those that only a deployment file names
+    /// end their spins with them. A program calls it when it should end.
     ///
     /// May be called from any thread and from callbacks. Locks for a moment, and allocates.
     pub fn halt_all(&self) {

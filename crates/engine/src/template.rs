@@ -29,8 +29,8 @@ const CHAINS: &str = "\
 # from the sensor to the actuator. Only the first of them may be a timer.
 ";
 
-/// Writes the template to the file. Where it replaces an earlier one, the file is always complete for its readers, unless
-/// only the file itself can be written.
+/// Writes the template to the file. Where it replaces an earlier one, the file is always complete for its readers,
+/// unless only the file itself can be written.
 pub(crate) fn write(program: &Program, path: &Path) -> io::Result<()> {
     let text = template(program);
     if !fs::symlink_metadata(path).is_ok_and(|file| file.is_file()) {

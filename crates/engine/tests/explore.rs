@@ -15,9 +15,9 @@
 //! - **Quiet** means that all threads but the main one are blocked, which the test's scheduler sees. An activation that
 //!   is certainly ready then, on an executor with an idle thread, was forgotten. Callbacks that "take long" block until
 //!   the next quiet moment, so the rule also holds beside busy threads.
-//! - **The table of operations** (`explore/operations.toml`) names all public operations of the engine, and says of each
-//!   that programs do it, or why not. `tests/operations.rs` compares it with the sources, and a run of 2,000 programs
-//!   with what they did.
+//! - **The table of operations** (`explore/operations.toml`) names all public operations of the engine, and says of
+//!   each that programs do it, or why not. `tests/operations.rs` compares it with the sources, and a run of 2,000
+//!   programs with what they did.
 //! - **Mutants**: `.ci/mutants.sh` injects the bugs of `explore/mutants.toml` into a copy of the engine, each behind a
 //!   name, builds it once, and searches for each of them.
 //!

@@ -13,7 +13,7 @@ const SOURCES: [&str; 9] = ["main", "errors", "order", "spins", "timers", "threa
 
 const ARCHIVE: &str = "librospin_ffi.a";
 
-/// What the archive needs of the system.
+/// The system's libraries that the archive needs.
 const LIBRARIES: [&str; 3] = ["-lpthread", "-lm", "-ldl"];
 
 /// Returns the C compiler; `None` if there is none.

@@ -1,8 +1,8 @@
 //! Envelopes: messages of a topic of this process with what else is known of them.
 //!
 //! A subscription has one queue, of a mixed topic of the engine. A message of this process is a shared value there. It
-//! is in an envelope if a subscription's callback asks for a [`MessageInfo`](crate::MessageInfo), if its publisher keeps
-//! it for late subscriptions, or if it came encoded, from another process or from a publisher of another
+//! is in an envelope if a subscription's callback asks for a [`MessageInfo`](crate::MessageInfo), if its publisher
+//! keeps it for late subscriptions, or if it came encoded, from another process or from a publisher of another
 //! [form](crate::address::Form). So nothing is allocated, and no further clock is read, for messages whose
 //! subscriptions do not ask.
 

@@ -346,8 +346,8 @@ impl TopicEnds {
         (own, of_others)
     }
 
-    /// Passes a message of that publisher, which is published now, to subscriptions that it matches: encoded to those of
-    /// other forms, and shared to those of its form that are to join. Drop the result after the unlock.
+    /// Passes a message of that publisher, which is published now, to subscriptions that it matches: encoded to those
+    /// of other forms, and shared to those of its form that are to join. Drop the result after the unlock.
     fn pass_on(
         &mut self,
         publisher: &LocalEnd,
@@ -433,9 +433,10 @@ impl LocalEnd {
         self.topic.has_several_forms.load(Ordering::Acquire)
     }
 
-    /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication, and
-    /// returns its origin. `share` shares it with subscriptions of that form that are to join. Subscriptions of other
-    /// forms get it encoded, as `payload`. If that is `None` and there is an end of another form, `encode` encodes it.
+    /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication,
+    /// and returns its origin. `share` shares it with subscriptions of that form that are to join. Subscriptions of
+    /// other forms get it encoded, as `payload`. If that is `None` and there is an end of another form, `encode`
+    /// encodes it.
     ///
     /// Locks, so that a subscription that is being added gets the message once. What `publish` returns besides the
     /// origin is dropped after the unlock.

@@ -2,8 +2,8 @@
 //!
 //! Payloads pass it: CDR behind its header, as [`rospin_wire::cdr::to_payload`] encodes it. So a middleware knows only
 //! the names of types, and its code is compiled once. Messages go through an [`Inlet`] into the queue of their
-//! subscription, and requests arrive at a [`Source`]: the middleware's threads notify, and an executor's thread takes and
-//! decodes them. The middleware's threads never call a callback.
+//! subscription, and requests arrive at a [`Source`]: the middleware's threads notify, and an executor's thread takes
+//! and decodes them. The middleware's threads never call a callback.
 //!
 //! A node has one type for all middlewares, so a middleware is chosen at run time. The price is a virtual call for each
 //! message.

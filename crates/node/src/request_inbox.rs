@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
 
-/// Queue of the newest items that its [`RequestInlet`] added, and the end that takes them. Items that are left when it is
-/// dropped are counted as lost with their entity.
+/// Queue of the newest items that its [`RequestInlet`] added, and the end that takes them. Items that are left when it
+/// is dropped are counted as lost with their entity.
 ///
 /// ```
 /// use rospin_node::RequestInbox;

@@ -191,8 +191,8 @@ const OF_NODES: [&str; 12] = [
     "/_container/list_nodes",
 ];
 
-/// Returns true if every node has the callback of this name and kind: those of its parameters and its log. Also if it is
-/// an executor's own, or loads components. A client that calls such a service is not internal.
+/// Returns true if every node has the callback of this name and kind: those of its parameters and its log. Also if it
+/// is an executor's own, or loads components. A client that calls such a service is not internal.
 #[must_use]
 pub fn is_internal(name: &str, kind: EntityKind) -> bool {
     let is_of_node = match kind {

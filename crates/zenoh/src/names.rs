@@ -108,8 +108,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the id of the publisher or client with that token, as rmw_zenoh_cpp derives it. Messages name their publisher
-/// by it.
+/// Returns the id of the publisher or client with that token, as rmw_zenoh_cpp derives it. Messages name their
+/// publisher by it.
 pub(crate) fn gid_of(token: &str) -> Gid {
     xxh3_128(token.as_bytes()).to_le_bytes()
 }

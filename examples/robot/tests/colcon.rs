@@ -1,5 +1,5 @@
-//! The examples in a colcon workspace: what `colcon build` installs is what ROS 2 expects of a package, and its commands
-//! find the programs. `ROSPIN_TEST_COLCON` is the folder of a virtual environment with `.ci/colcon.txt`.
+//! The examples in a colcon workspace: what `colcon build` installs is what ROS 2 expects of a package, and its
+//! commands find the programs. `ROSPIN_TEST_COLCON` is the folder of a virtual environment with `.ci/colcon.txt`.
 
 #![expect(clippy::print_stderr, reason = "it says what is skipped")]
 

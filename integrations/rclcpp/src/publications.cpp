@@ -305,7 +305,7 @@ void ros_trace_rclcpp_intra_publish(const void * publisher, const void * message
 void ros_trace_rclcpp_construct_ring_buffer(const void * buffer, uint64_t capacity)
 {
   if (rospin_trace_is_on()) {
-    // What comes into it before the next publication was published earlier.
+    // Messages that come into it before the next publication were published earlier.
     rospin::publication = rospin::Publication();
     std::lock_guard<std::mutex> guard(rospin::known().mutex);
     rospin::add_buffer(rospin::known(), buffer);

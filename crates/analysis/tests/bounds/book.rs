@@ -134,8 +134,8 @@ fn the_figures_of_the_reference_system_are_those_of_today() {
     assert!(page.contains(&load), "{load}");
 }
 
-/// The book's page about learnt files tells a bound of the reference system in a wait set with two threads, and at which
-/// load no bound exists any more.
+/// The book's page about learnt files tells a bound of the reference system in a wait set with two threads, and at
+/// which load no bound exists any more.
 #[test]
 fn a_wait_set_of_two_threads_has_bounds_up_to_the_load_of_one_core() {
     let mut scenario = rospin_scenario::Scenario::parse(REFERENCE_SYSTEM).unwrap();

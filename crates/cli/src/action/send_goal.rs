@@ -278,7 +278,7 @@ fn print_feedback(message: &DynamicMessage, out: &mut dyn Write) -> Result<(), F
     Ok(out.flush()?)
 }
 
-/// What comes next of a goal.
+/// The next news of a goal.
 enum Either<R> {
     Result(R),
     Feedback(DynamicMessage),

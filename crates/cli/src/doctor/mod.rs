@@ -1,8 +1,8 @@
 //! `rospin doctor`: tells what this machine can promise to a real-time program, and what would help.
 //!
 //! `kernel`, `cores` and `host` judge texts of the kernel. `rights` tries what the process may do. `measure` measures
-//! wake-ups, and `middleware` looks at the threads of programs that run now, and at their receive buffers. `installation`
-//! says which program this is. `text` and `json` show the results.
+//! wake-ups, and `middleware` looks at the threads of programs that run now, and at their receive buffers.
+//! `installation` says which program this is. `text` and `json` show the results.
 
 mod cores;
 mod diagnosis;

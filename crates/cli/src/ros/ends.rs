@@ -9,7 +9,7 @@ use super::Session;
 /// Names of topics, services or actions with their types.
 pub(crate) type Names = BTreeMap<String, BTreeSet<String>>;
 
-/// What an action's topic of feedback adds to the action's name and to its type.
+/// The additions of an action's topic of feedback to the action's name and to its type.
 const FEEDBACK: (&str, &str) = ("/_action/feedback", "_FeedbackMessage");
 
 /// Returns all ends that are known. Names that no node of rospin could have are left out.

@@ -1,4 +1,4 @@
-//! What callbacks hand to the command that waits for it.
+//! A mailbox: callbacks put items into it, and the command waits for them.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

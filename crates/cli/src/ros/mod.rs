@@ -1,4 +1,4 @@
-//! What the commands that talk to a running robot have in common.
+//! The common parts of the commands that talk to a running robot.
 //!
 //! Each of them is a function of a [`Session`], which has a node of rospin's own, and of a writer. So tests run it in
 //! their own process, beside the nodes that it asks.

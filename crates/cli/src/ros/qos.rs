@@ -113,8 +113,8 @@ impl QosOptions {
         self.changed(self.qos_profile.unwrap_or(Profile::Default).qos())
     }
 
-    /// Returns the quality of service of a subscription that shall hear these publishers, and remarks on publishers that
-    /// have to be heard with less than they offer.
+    /// Returns the quality of service of a subscription that shall hear these publishers, and remarks on publishers
+    /// that have to be heard with less than they offer.
     pub(crate) fn of_subscription(&self, publishers: &[Endpoint]) -> (Qos, Vec<String>) {
         let qos = self.qos_profile.unwrap_or(Profile::SensorData).qos();
         let mut remarks = Vec::new();

@@ -82,7 +82,7 @@ pub(super) struct Options {
     pub(super) node_name: Option<String>,
 }
 
-/// What the subscription's callbacks tell.
+/// News from the subscription's callbacks.
 enum News {
     Message(DynamicMessage, MessageInfo),
     Raw(SerializedMessage, MessageInfo),

@@ -262,8 +262,8 @@ fn stamp(message: &DynamicMessage) -> Option<f64> {
     Some(f64::from(seconds) + f64::from(nanoseconds) * 1e-9)
 }
 
-/// Returns the quality of service of all these subscriptions: every publisher is heard, a burst fits, and large messages
-/// that wait take no memory without bounds.
+/// Returns the quality of service of all these subscriptions: every publisher is heard, a burst fits, and large
+/// messages that wait take no memory without bounds.
 fn qos() -> Qos {
     let mut qos = Qos::sensor_data();
     qos.history = History::KeepLast(50);

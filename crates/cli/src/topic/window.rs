@@ -9,7 +9,7 @@ pub(super) struct Window {
     max: usize,
 }
 
-/// What `rospin topic hz` and its like say of a window.
+/// The figures that `rospin topic hz` and its like print of a window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Summary {
     pub(super) count: usize,

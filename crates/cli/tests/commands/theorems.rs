@@ -72,8 +72,8 @@ fn run_page(page: &str, text: &str) -> (usize, usize) {
     (commands, shown)
 }
 
-/// Runs a command of `rospin` in the folder, and returns what it printed. Only checks that the file of a command of Cargo is there,
-/// since that would take long, and returns `None`.
+/// Runs a command of `rospin` in the folder, and returns what it printed. Only checks that the file of a command of
+/// Cargo is there, since that would take long, and returns `None`.
 fn run(page: &str, line: &str, desk: &Scratch) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {

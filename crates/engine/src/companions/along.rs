@@ -36,8 +36,8 @@ impl Along {
         Ok(Self { companions: Arc::clone(companions), leader: Some(leader.clone()), rest })
     }
 
-    /// Ends the leader's part in the round, and with the last leader the companions' spins. Beside a short spin that was
-    /// halted or failed, as `spun` says, they do not run what is ready.
+    /// Ends the leader's part in the round, and with the last leader the companions' spins. Beside a short spin that
+    /// was halted or failed, as `spun` says, they do not run what is ready.
     ///
     /// # Errors
     /// The failure of a companion that ended before its leaders.

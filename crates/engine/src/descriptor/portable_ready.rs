@@ -1,4 +1,4 @@
-//! What the kernel tells of the readiness of descriptors, by `poll`, on systems other than Linux.
+//! The readiness of descriptors as the kernel tells it, by `poll`, on systems other than Linux.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -104,7 +104,7 @@ impl Ready {
             }
         }
         drop(watched);
-        // What was rung for is in the next list. Nothing to read is the end.
+        // The next list has the descriptor that was rung for. Nothing to read is the end.
         Ok(!is_rung || rustix::io::read(&self.rung, &mut [0_u8; 64])? > 0)
     }
 }

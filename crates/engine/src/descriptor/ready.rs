@@ -1,4 +1,4 @@
-//! What the kernel tells of the readiness of descriptors, by epoll.
+//! The readiness of descriptors as the kernel tells it, by epoll.
 
 use std::io;
 use std::mem::MaybeUninit;

@@ -28,7 +28,7 @@ impl Futex {
     /// among those that a [`wake`](Self::wake) has woken and counted.
     pub(crate) fn wait(&self, expected: u32, deadline: Deadline) -> bool {
         let mut sleepers = self.lock();
-        // Who changes the word wakes afterwards, under the lock. So this thread sees the change or is woken.
+        // A thread that changes the word wakes afterwards, under the lock. So this thread sees the change or is woken.
         if self.0.load(Ordering::SeqCst) != expected {
             return false;
         }

@@ -23,8 +23,8 @@
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a
 //! consumer that was preempted for long could mistake one message for another.
 //!
-//! A message in the middle cannot be claimed, so the one that makes room is the oldest, also if a later one is of no use
-//! any more.
+//! A message in the middle cannot be claimed, so the one that makes room is the oldest, also if a later one is of no
+//! use any more.
 //!
 //! There is one producer at a time: publishers of a topic take turns under its lock. In a ring with many producers, a
 //! consumer waits for a producer that was preempted in the middle, which under `SCHED_FIFO` can take for ever.

@@ -1,7 +1,7 @@
 //! The kernel as [`os`](crate::os) sees it on systems other than Linux: everything works, and nothing of real time.
 //!
-//! The functions are those of `kernel.rs`. Settings are refused, so that reports name them as missing, and nothing can be
-//! read back.
+//! The functions are those of `kernel.rs`. Settings are refused, so that reports name them as missing, and nothing can
+//! be read back.
 
 use std::cell::Cell;
 use std::ffi::CString;

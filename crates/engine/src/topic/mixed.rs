@@ -27,9 +27,9 @@ use crate::sync::atomic::Ordering;
 
 /// A message with what is known of it: see [`Mixed`].
 pub trait Envelope: Send + Sync + 'static {
-    /// Returns true if the message is of no use any more at `now`, on the steady clock. If it makes room in a full queue,
-    /// it is then counted as [expired](LossCause::Expired). Until it makes room or is taken, it keeps its place. Called
-    /// under the topic's lock.
+    /// Returns true if the message is of no use any more at `now`, on the steady clock. If it makes room in a full
+    /// queue, it is then counted as [expired](LossCause::Expired). Until it makes room or is taken, it keeps its place.
+    /// Called under the topic's lock.
     fn is_expired(&self, _now: Instant) -> bool {
         false
     }
@@ -41,8 +41,8 @@ pub trait Envelope: Send + Sync + 'static {
     /// Returns true if the message came through an [`Inlet`]. Such messages are not recorded as messages of the topic.
     fn came_through_inlet(&self) -> bool;
 
-    /// Returns the place where a message that came through an inlet [carries](Carried) one that it has displaced; `None`
-    /// for other messages. Called under the topic's lock.
+    /// Returns the place where a message that came through an inlet [carries](Carried) one that it has displaced;
+    /// `None` for other messages. Called under the topic's lock.
     fn carried(&mut self) -> Option<&mut Option<Carried>>;
 }
 
@@ -166,9 +166,10 @@ impl Context {
         self.create_late_mixed_queue(options, wants_envelopes, Vec::new()).map(|late| late.queue)
     }
 
-    /// Creates a subscription as [`create_mixed_queue`](Self::create_mixed_queue) does, for which messages are also kept
-    /// elsewhere. The queue begins with the newest ones of these and of those that the topic's publishers keep, as many
-    /// as it has room for, in the [order](Envelope::order) of their publication. The older ones are not counted as lost.
+    /// Creates a subscription as [`create_mixed_queue`](Self::create_mixed_queue) does, for which messages are also
+    /// kept elsewhere. The queue begins with the newest ones of these and of those that the topic's publishers keep, as
+    /// many as it has room for, in the [order](Envelope::order) of their publication. The older ones are not counted as
+    /// lost.
     ///
     /// # Errors
     /// As [`create_local_queue`](Self::create_local_queue).
@@ -330,7 +331,8 @@ impl<T: Send + Sync + 'static, E: Envelope> MixedQueue<T, E> {
         Inlet { topic: Arc::clone(topic), queue, envelopes: PhantomData }
     }
 
-    /// Returns the time at which the oldest message arrived, see [`Queue::oldest_arrival`](crate::Queue::oldest_arrival).
+    /// Returns the time at which the oldest message arrived, see
+    /// [`Queue::oldest_arrival`](crate::Queue::oldest_arrival).
     #[must_use]
     pub fn oldest_arrival(&self) -> Option<Instant> {
         self.source.any().oldest()
@@ -403,13 +405,13 @@ pub struct Pushed {
 }
 
 impl<E: Envelope> Inlet<E> {
-    /// Appends a message, which arrived at that time on the steady clock. In a full queue the oldest message makes room,
-    /// and is counted as lost. So are the `missing` messages: those that never arrived, as far as the caller can tell.
-    /// Does nothing if the subscription has ended.
+    /// Appends a message, which arrived at that time on the steady clock. In a full queue the oldest message makes
+    /// room, and is counted as lost. So are the `missing` messages: those that never arrived, as far as the caller can
+    /// tell. Does nothing if the subscription has ended.
     ///
     /// A message of this process that makes room is not dropped here, where the middleware may hold locks: the new one
-    /// [carries](Carried) it. The drop of the result wakes the executor if it sleeps, and drops an older message from an
-    /// inlet that made room. Drop it after the caller's locks are unlocked.
+    /// [carries](Carried) it. The drop of the result wakes the executor if it sleeps, and drops an older message from
+    /// an inlet that made room. Drop it after the caller's locks are unlocked.
     ///
     /// May wait for a thread that publishes on the same topic, as [`Publisher::publish`](super::Publisher::publish)
     /// does. Allocates the envelope.
@@ -443,8 +445,8 @@ impl<E: Envelope> Inlet<E> {
     }
 
     fn message(&self, envelope: Arc<E>) -> AnyMessage {
-        // SAFETY: the topic's messages are a `Mixed` with envelopes of type `E`, whose raw pointers do not depend on the
-        // type of its values.
+        // SAFETY: the topic's messages are a `Mixed` with envelopes of type `E`, whose raw pointers do not depend on
+        // the type of its values.
         unsafe { AnyMessage::of_type(raw_envelope(envelope), self.topic.message_type) }
     }
 }

@@ -174,8 +174,8 @@ impl Node {
     }
 
     /// Returns the absolute name of the topic that this node calls `name`. The name is
-    /// [resolved](NodeName::resolve) first and [remapped](crate::NodeOptions::remap) then. Every entity of the node gets its
-    /// name this way.
+    /// [resolved](NodeName::resolve) first and [remapped](crate::NodeOptions::remap) then. Every entity of the node
+    /// gets its name this way.
     ///
     /// # Errors
     /// If `name` is not a valid name.

@@ -181,8 +181,8 @@ impl NodeOptions {
     }
 
     /// Enables or disables the parameter services of the node on the [main executor](crate::Ros::executor), or the one
-    /// that [`executor`](Self::executor) names. The default is enabled. [`serve_parameters`](crate::Node::serve_parameters)
-    /// starts them on another executor.
+    /// that [`executor`](Self::executor) names. The default is enabled.
+    /// [`serve_parameters`](crate::Node::serve_parameters) starts them on another executor.
     #[must_use]
     pub const fn start_parameter_services(mut self, yes: bool) -> Self {
         self.serves_parameters = yes;

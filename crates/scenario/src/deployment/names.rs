@@ -58,8 +58,8 @@ pub fn is_of_every_node(name: &str) -> bool {
     name.rsplit('/').nth(1).is_some_and(|group| GROUPS_OF_NODES.contains(&group))
 }
 
-/// Returns true if the callback or group of that name is an executor's own and no node's, such as the one that looks for
-/// new callbacks of C++ nodes. Names of hidden nodes begin with an underscore in ROS 2.
+/// Returns true if the callback or group of that name is an executor's own and no node's, such as the one that looks
+/// for new callbacks of C++ nodes. Names of hidden nodes begin with an underscore in ROS 2.
 #[must_use]
 pub fn is_of_executor(name: &str) -> bool {
     name.starts_with("_rospin/")

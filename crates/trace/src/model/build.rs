@@ -359,8 +359,8 @@ impl Build {
         place
     }
 
-    /// Records that the fill of a queue changed at the time `at`. Returns the name of the queue's topic; an empty name if
-    /// the queue is not known.
+    /// Records that the fill of a queue changed at the time `at`. Returns the name of the queue's topic; an empty name
+    /// if the queue is not known.
     fn change_level(&mut self, numbers: &mut Numbers, queue: u64, at: u64, change: impl FnOnce(&mut Fill)) -> String {
         let Some((_, place)) = numbers.queues.get(&queue) else { return String::new() };
         let of_model = &mut self.model.queues[*place];

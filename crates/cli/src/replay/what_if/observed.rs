@@ -174,8 +174,8 @@ impl System {
                         self.callbacks[*place].overruns += count;
                     }
                 }
-                // Encoded messages are no events of their queue, and those that one displaced are not, either. The count
-                // has all of them.
+                // Encoded messages are no events of their queue, and those that one displaced are not, either. The
+                // count has all of them.
                 Event::Lost { account, cause, count } if usize::from(cause) == QUEUE_FULL => {
                     if let Some(place) = accounts.get(&account) {
                         self.callbacks[*place].lost += count;

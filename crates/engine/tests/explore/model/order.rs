@@ -53,7 +53,7 @@ impl Model {
     /// noted.
     fn is_given_back(&self, number: usize, seen: At) -> bool {
         let group = self.lives[number].group;
-        // What was left before all threads were blocked has been given back.
+        // A callback that was left before all threads were blocked has been given back.
         let since_quiet = self.last_quiet.max(1);
         let mut left = self.runs.iter().filter(|run| run.left >= since_quiet && self.lives[run.life].group == group);
         left.all(|run| {

@@ -155,8 +155,8 @@ impl<A: Action> ClientGoalHandle<A> {
                     Ok(GoalOutcome { state, result })
                 }
                 _ if status == GoalStatus::STATUS_UNKNOWN => {
-                    // All servers get the request. One that does not know the goal may answer before the one that executes
-                    // it, and its answer does not say whose it is.
+                    // All servers get the request. One that does not know the goal may answer before the one that
+                    // executes it, and its answer does not say whose it is.
                     if is_only_server {
                         tracked.end();
                     }

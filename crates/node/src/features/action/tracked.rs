@@ -55,7 +55,8 @@ impl<F> Progress<F> {
         self.accepted.is_some_and(|accepted| self.others_until > Some(accepted))
     }
 
-    /// Returns true if one of the servers that are there would cancel the goal unless it refuses, as far as it has told.
+    /// Returns true if one of the servers that are there would cancel the goal unless it refuses, as far as it has
+    /// told.
     fn can_be_canceled(&self, there: &There) -> bool {
         let has_ended = self.has_ended || self.has_result || (self.is_orphan && !self.holders.may_be_among(there));
         self.is_accepted && is_cancelable(self.state) && !self.is_canceling && !has_ended
@@ -240,8 +241,8 @@ impl<F> Goals<F> {
         let _ = self.grace.set(Arc::downgrade(timer));
     }
 
-    /// Finds the goals whose server has gone, and starts the timer that ends their feedback, of which the last may still
-    /// be under way. The end of a server without such goals does not prolong the time of others.
+    /// Finds the goals whose server has gone, and starts the timer that ends their feedback, of which the last may
+    /// still be under way. The end of a server without such goals does not prolong the time of others.
     pub(crate) fn orphan(&self) {
         let there = self.servers.there();
         self.lock().cancelable.retain(|goal| there.may_have(goal.publisher));

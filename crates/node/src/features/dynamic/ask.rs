@@ -1,4 +1,5 @@
-//! Discovery of the type of a topic or a service: nodes that publish the topic, or answer the service, are asked for it.
+//! Discovery of the type of a topic or a service: nodes that publish the topic, or answer the service, are asked for
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;

@@ -1,9 +1,9 @@
 //! Parameters: named values of a node that others can read and set.
 //!
 //! From the bottom up: values and their types (`value`, `variant`, `options`), what sets them from outside (`file`), a
-//! node's parameters with their checks and changes (`store`, `handle`, `structs`, `node`), and the services through which
-//! others reach them (`server`, `client`). Of other features it imports only [`clock`](super::clock), for the parameter
-//! `use_sim_time`.
+//! node's parameters with their checks and changes (`store`, `handle`, `structs`, `node`), and the services through
+//! which others reach them (`server`, `client`). Of other features it imports only [`clock`](super::clock), for the
+//! parameter `use_sim_time`.
 
 mod callbacks;
 mod client;
