@@ -328,13 +328,15 @@ impl Harness {
         self.run_ready().map(drop)
     }
 
-    /// Does what [`run`](Self::run) does, and returns true if a callback has run.
+    /// Does what [`run`](Self::run) does, and returns true if a callback has run or the network has done something.
     fn run_ready(&mut self) -> Result<bool, HarnessError> {
         let mut ran = 0;
+        let mut has_moved = false;
         loop {
             let mut is_idle = true;
             if let Some(network) = &self.network {
                 is_idle = !network.advance_to(clock_now(self.ros.context()));
+                has_moved |= !is_idle;
             }
             for executor in self.executors() {
                 match executor.spin(SpinOptions::spin_once().timeout(Duration::ZERO)) {
@@ -347,7 +349,7 @@ impl Harness {
                 }
             }
             if is_idle {
-                return Ok(ran > 0);
+                return Ok(ran > 0 || has_moved);
             }
             if ran > CALLBACKS_AT_ONCE_MAX {
                 return Err(HarnessError::NeverIdle { at: self.elapsed() });
