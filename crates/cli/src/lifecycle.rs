@@ -164,15 +164,7 @@ impl Managed<'_> {
     fn call<S: ServiceInterface>(&self, service: &str, request: S::Request) -> Result<S::Response, Failure> {
         let name = format!("{}/{service}", self.node);
         let client: Client<S> = self.session.node().create_client(&*name).map_err(Failure::run)?;
-        let calling = async {
-            client.wait_for_service().await;
-            client.call(request).await
-        };
-        let limited = self.session.ros().executor().handle().timeout(ClockKind::Steady, self.limit, calling);
-        match self.session.finish(limited)? {
-            Ok(response) => response.map_err(Failure::run),
-            Err(_) => Err(self.late(&name)),
-        }
+        self.session.call(&client, request, self.limit)?.ok_or_else(|| self.late(&name))
     }
 
     /// Starts a transition, and returns whether it succeeds. It may take as long as it needs.

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin::graph::EndpointKind;
 use rospin_report::Failure;
 
-use crate::ros::{Discovery, Session, ends, missing, types, types_text};
+use crate::ros::{Discovery, Session, ends, missing, print_names, types, types_text};
 
 pub(crate) const NAME: &str = "action";
 
@@ -149,18 +149,7 @@ fn print(
     if let Some(wanted) = wanted {
         actions.retain(|_, types| types.contains(wanted));
     }
-    if is_count {
-        writeln!(out, "{}", actions.len())?;
-        return Ok(());
-    }
-    for (name, types) in &actions {
-        if with_types {
-            writeln!(out, "{name} [{}]", types_text(types))?;
-        } else {
-            writeln!(out, "{name}")?;
-        }
-    }
-    Ok(())
+    print_names(&actions, with_types, is_count, out)
 }
 
 fn info(session: &Session, options: &InfoOptions, out: &mut dyn Write) -> Result<(), Failure> {

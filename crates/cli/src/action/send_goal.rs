@@ -1,6 +1,6 @@
 //! `rospin action send_goal`.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +13,7 @@ use rospin_report::{Failure, number};
 
 use super::find;
 use crate::ros::types::ActionType;
-use crate::ros::{Mailbox, Session, ends, types};
+use crate::ros::{Mailbox, Session, ends, type_and_fields, types};
 
 /// Time that a server has to answer a request to cancel.
 const CANCELING: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ struct Ends {
 
 /// Sends a goal, and waits for its result.
 pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let (type_name, goal) = type_and_goal(options)?;
+    let (type_name, goal) = type_and_fields(options.action_type.as_deref(), options.goal.as_deref(), options.stdin)?;
     // A type or a goal that is wrong is told before anything is waited for.
     if let Some(name) = &type_name {
         request(&types::action(name)?, &goal, [0; 16])?;
@@ -109,24 +109,6 @@ enum Ended {
     Done(Result<(), Failure>),
     /// The time was over before the goal ended.
     Late,
-}
-
-/// Returns the type's name, if one is given, and the goal. Where the type is left out, the goal comes second.
-fn type_and_goal(options: &Options) -> Result<(Option<String>, String), Failure> {
-    let mut type_name = options.action_type.clone();
-    let mut goal = options.goal.clone();
-    if goal.is_none()
-        && let Some(text) = &type_name
-        && (text.contains([':', '{']) || text.trim().is_empty())
-    {
-        goal = type_name.take();
-    }
-    if options.stdin {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(Failure::input)?;
-        goal = Some(text);
-    }
-    Ok((type_name, goal.unwrap_or_else(|| "{}".to_owned())))
 }
 
 /// Returns a random id of a goal.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rospin::message::interfaces::rcl_interfaces as wire;
 use rospin::parameters::{ParameterKind, ParameterSetting, ParameterValue};
-use rospin::time::ClockKind;
 use rospin::{Client, ServiceInterface};
 use rospin_report::Failure;
 
@@ -24,23 +23,13 @@ impl Remote<'_> {
     fn call<S: ServiceInterface>(&self, service: &str, request: S::Request) -> Result<S::Response, Failure> {
         let name = format!("{}/{service}", self.node);
         let client: Client<S> = self.session.node().create_client(&*name).map_err(Failure::run)?;
-        let calling = async {
-            client.wait_for_service().await;
-            client.call(request).await
-        };
-        let limited = self.session.ros().executor().handle().timeout(ClockKind::Steady, self.limit, calling);
-        match self.session.finish(limited)? {
-            Ok(response) => response.map_err(Failure::run),
-            Err(_) => {
-                let seconds = self.limit.as_secs_f64();
-                let what = if client.service_is_ready() {
-                    "did not answer"
-                } else {
-                    "has no parameters to ask for: nobody offers"
-                };
-                Err(Failure::Run(format!("node {} {what} {name} within {seconds} s", self.node).into()))
-            }
+        if let Some(response) = self.session.call(&client, request, self.limit)? {
+            return Ok(response);
         }
+        let seconds = self.limit.as_secs_f64();
+        let what =
+            if client.service_is_ready() { "did not answer" } else { "has no parameters to ask for: nobody offers" };
+        Err(Failure::Run(format!("node {} {what} {name} within {seconds} s", self.node).into()))
     }
 
     /// Returns the names of the parameters below these prefixes, or of all.

@@ -4,6 +4,7 @@
 //! their own process, beside the nodes that it asks.
 
 pub(crate) mod ends;
+mod fields;
 mod mailbox;
 mod names;
 pub(crate) mod python;
@@ -11,14 +12,41 @@ mod qos;
 mod session;
 pub(crate) mod types;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use rospin_report::Failure;
+
+pub(crate) use fields::{rate, type_and_fields};
 pub(crate) use mailbox::Mailbox;
 pub(crate) use names::{find_node, find_service, find_topic, is_hidden, missing};
 pub(crate) use qos::{QosOptions, end_text};
 pub(crate) use session::{Discovery, Session};
 
 /// Returns the types of a topic or service as lists show them.
-pub(crate) fn types_text(types: &std::collections::BTreeSet<String>) -> String {
+pub(crate) fn types_text(types: &BTreeSet<String>) -> String {
     types.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// Prints the names of topics, services or actions, one a line, or with `is_count` only their number.
+pub(crate) fn print_names(
+    names: &BTreeMap<String, BTreeSet<String>>,
+    with_types: bool,
+    is_count: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if is_count {
+        writeln!(out, "{}", names.len())?;
+        return Ok(());
+    }
+    for (name, types) in names {
+        if with_types {
+            writeln!(out, "{name} [{}]", types_text(types))?;
+        } else {
+            writeln!(out, "{name}")?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

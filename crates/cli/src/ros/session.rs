@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use rospin::time::{ClockKind, SimTime};
-use rospin::{ContextOptions, Middlewares, Node, NodeOptions, Ros, RosArguments};
+use rospin::{Client, ContextOptions, Middlewares, Node, NodeOptions, Ros, RosArguments, ServiceInterface};
 use rospin_report::{Failure, number};
 
 use super::{ends, is_hidden};
@@ -126,6 +126,24 @@ impl Session {
     /// Runs callbacks until `future` resolves. It is an error if the user interrupts the command meanwhile.
     pub(crate) fn finish<F: Future>(&self, future: F) -> Result<F::Output, Failure> {
         self.wait(future)?.ok_or_else(|| Failure::Run("interrupted".into()))
+    }
+
+    /// Calls a service once it is there. Returns `None` if no response came within `limit`.
+    pub(crate) fn call<S: ServiceInterface>(
+        &self,
+        client: &Client<S>,
+        request: S::Request,
+        limit: Duration,
+    ) -> Result<Option<S::Response>, Failure> {
+        let calling = async {
+            client.wait_for_service().await;
+            client.call(request).await
+        };
+        let limited = self.ros.executor().handle().timeout(ClockKind::Steady, limit, calling);
+        match self.finish(limited)? {
+            Ok(response) => response.map(Some).map_err(Failure::run),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Waits until the graph is known: until it has not changed for [`QUIET`], or for the time of `--spin-time`.

@@ -1,6 +1,6 @@
 //! `rospin service call`.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use rospin::dynamic::{DynamicMessage, ServiceType, YamlFormat};
 use rospin::time::ClockKind;
 use rospin_report::{Failure, number};
 
-use crate::ros::{Session, find_service, python, types};
+use crate::ros::{Session, find_service, python, rate, type_and_fields, types};
 
 /// Options of `rospin service call`.
 #[derive(Args, Debug)]
@@ -43,17 +43,10 @@ pub(super) struct Options {
     yaml: bool,
 }
 
-/// Parses a rate in hertz.
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(rate) if (1e-6..=1e6).contains(&rate) => Ok(rate),
-        _ => Err("a rate is a number above 0 and at most 1000000".to_owned()),
-    }
-}
-
 /// Calls a service.
 pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
-    let (type_name, values) = type_and_values(options)?;
+    let (type_name, values) =
+        type_and_fields(options.service_type.as_deref(), options.values.as_deref(), options.stdin)?;
     // A type or values that are wrong are told before anything is waited for.
     let given = match &type_name {
         Some(name) => Some(types::service(name)?),
@@ -110,24 +103,6 @@ async fn limited<F: Future>(
         let seconds = limit.as_secs_f64();
         Failure::Run(format!("service {service} did not answer within {seconds} s").into())
     })
-}
-
-/// Returns the type's name, if one is given, and the fields. Where the type is left out, the fields come second.
-fn type_and_values(options: &Options) -> Result<(Option<String>, String), Failure> {
-    let mut type_name = options.service_type.clone();
-    let mut values = options.values.clone();
-    if values.is_none()
-        && let Some(text) = &type_name
-        && (text.contains([':', '{']) || text.trim().is_empty())
-    {
-        values = type_name.take();
-    }
-    if options.stdin {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(Failure::input)?;
-        values = Some(text);
-    }
-    Ok((type_name, values.unwrap_or_else(|| "{}".to_owned())))
 }
 
 /// Returns the full name of the service once it has a server.

@@ -7,7 +7,7 @@ use std::io::Write;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use rospin_report::Failure;
 
-use crate::ros::{Discovery, Session, find_service, is_hidden, types, types_text};
+use crate::ros::{Discovery, Session, find_service, is_hidden, print_names, types, types_text};
 
 pub(crate) const NAME: &str = "service";
 
@@ -120,18 +120,7 @@ fn print(
     if let Some(wanted) = wanted {
         services.retain(|_, types| types.contains(wanted));
     }
-    if is_count {
-        writeln!(out, "{}", services.len())?;
-        return Ok(());
-    }
-    for (name, types) in &services {
-        if with_types {
-            writeln!(out, "{name} [{}]", types_text(types))?;
-        } else {
-            writeln!(out, "{name}")?;
-        }
-    }
-    Ok(())
+    print_names(&services, with_types, is_count, out)
 }
 
 fn info(session: &Session, options: &NameOptions, out: &mut dyn Write) -> Result<(), Failure> {

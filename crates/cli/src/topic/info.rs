@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use rospin_report::Failure;
 
-use crate::ros::{Session, end_text, find_topic, is_hidden, missing, types_text};
+use crate::ros::{Session, end_text, find_topic, is_hidden, missing, print_names, types_text};
 
 /// Options of `rospin topic info`.
 #[derive(Args, Debug)]
@@ -84,14 +84,7 @@ pub(super) fn run_find(
     let wanted = crate::ros::types::full_name(&options.topic_type, "msg");
     let mut topics = session.node().topic_names_and_types();
     topics.retain(|name, types| types.contains(&wanted) && (with_hidden || !is_hidden(name)));
-    if options.count_topics {
-        writeln!(out, "{}", topics.len())?;
-        return Ok(());
-    }
-    for topic in topics.keys() {
-        writeln!(out, "{topic}")?;
-    }
-    Ok(())
+    print_names(&topics, false, options.count_topics, out)
 }
 
 #[cfg(test)]

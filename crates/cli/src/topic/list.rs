@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use rospin_report::Failure;
 
-use crate::ros::{Session, is_hidden, types_text};
+use crate::ros::{Session, is_hidden, print_names, types_text};
 
 /// Options of `rospin topic list`.
 #[derive(Args, Debug)]
@@ -28,11 +28,7 @@ pub(super) fn run(session: &Session, options: &Options, with_hidden: bool, out: 
     session.discover()?;
     let mut topics = session.node().topic_names_and_types();
     topics.retain(|name, _| with_hidden || !is_hidden(name));
-    if options.count_topics {
-        writeln!(out, "{}", topics.len())?;
-        return Ok(());
-    }
-    if options.verbose {
+    if options.verbose && !options.count_topics {
         if topics.is_empty() {
             return Ok(());
         }
@@ -49,17 +45,10 @@ pub(super) fn run(session: &Session, options: &Options, with_hidden: bool, out: 
         writeln!(out, "Subscribed topics:\n{subscribed}")?;
         return Ok(());
     }
-    for (name, types) in &topics {
-        if options.show_types {
-            writeln!(out, "{name} [{}]", types_text(types))?;
-        } else {
-            writeln!(out, "{name}")?;
-        }
-    }
-    Ok(())
+    print_names(&topics, options.show_types, options.count_topics, out)
 }
 
-/// Returns the line of a topic with a number of ends, which is empty if there are none.
+/// Returns the line of a topic with the number of its publishers or subscriptions, or no line if it has none of these.
 fn counted(name: &str, types: &str, count: usize, what: &str) -> String {
     match count {
         0 => String::new(),

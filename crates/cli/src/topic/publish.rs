@@ -1,6 +1,6 @@
 //! `rospin topic pub`.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -9,7 +9,7 @@ use rospin::dynamic::{DynamicMessage, DynamicPublisher, MessageType};
 use rospin::time::ClockKind;
 use rospin_report::{Failure, number};
 
-use crate::ros::{QosOptions, Session, find_topic, python, types};
+use crate::ros::{QosOptions, Session, find_topic, python, rate, type_and_fields, types};
 
 /// Time after which a subscription that is missing is told of again.
 const REMINDER: Duration = Duration::from_secs(1);
@@ -69,14 +69,6 @@ pub(super) struct Options {
     qos: QosOptions,
 }
 
-/// Parses a rate in hertz.
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(rate) if (1e-6..=1e6).contains(&rate) => Ok(rate),
-        _ => Err("a rate is a number above 0 and at most 1000000".to_owned()),
-    }
-}
-
 /// Publishes messages.
 pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
     let times = if options.once { 1 } else { options.times };
@@ -85,7 +77,8 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
         let sentence = "--max-wait-time-secs needs --wait-matching-subscriptions, --once or --times";
         return Err(Failure::Input(sentence.into()));
     }
-    let (type_name, values) = type_and_values(options)?;
+    let (type_name, values) =
+        type_and_fields(options.message_type.as_deref(), options.values.as_deref(), options.stdin)?;
     let (topic, message_type) = match type_name {
         Some(name) => {
             let topic = session.node().resolve_topic(&options.topic).map_err(Failure::input)?.to_string();
@@ -113,24 +106,6 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     };
     // Without an end of its own, the command is ended so.
     if times > 0 { session.finish(running)? } else { session.wait(running)?.unwrap_or(Ok(())) }
-}
-
-/// Returns the type's name, if one is given, and the fields. Where the type is left out, the fields come second.
-fn type_and_values(options: &Options) -> Result<(Option<String>, String), Failure> {
-    let mut type_name = options.message_type.clone();
-    let mut values = options.values.clone();
-    if values.is_none()
-        && let Some(text) = &type_name
-        && (text.contains([':', '{']) || text.trim().is_empty())
-    {
-        values = type_name.take();
-    }
-    if options.stdin {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(Failure::input)?;
-        values = Some(text);
-    }
-    Ok((type_name, values.unwrap_or_else(|| "{}".to_owned())))
 }
 
 /// Returns the message with these fields, of now.
