@@ -68,7 +68,7 @@ impl Definitions {
         self
     }
 
-    /// Returns the text of a definition; `None` if there is none of that name. Blocks while it reads a file.
+    /// Returns the text of a definition; `None` if no definition has that name. Blocks while it reads a file.
     ///
     /// # Errors
     /// If the file cannot be read.

@@ -223,8 +223,8 @@ fn one(field_type: &FieldType, scalar: &Scalar) -> Option<Value> {
 }
 
 /// Returns an integer: decimal, hexadecimal with `0x`, binary with `0b`, octal with `0o` or `0`, with underscores
-/// between digits, or a floating-point number without a fraction. `None` for a text that is none, and for numbers that
-/// no field can hold.
+/// between digits, or a floating-point number without a fraction. `None` if the text is no integer, or one that no field
+/// can hold.
 fn integer(text: &str) -> Option<i128> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

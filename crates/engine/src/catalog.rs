@@ -141,7 +141,7 @@ impl Catalog {
         self.lock().clone()
     }
 
-    /// Returns true once the program was compared with its deployment, or if there is none.
+    /// Returns true once the program was compared with its deployment, or if it has no deployment.
     pub(crate) fn is_checked(&self) -> bool {
         self.lock().as_ref().is_none_or(|program| program.is_checked)
     }

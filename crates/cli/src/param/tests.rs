@@ -39,7 +39,7 @@ fn parameters_are_listed_read_and_set() {
     assert_eq!(param(&robot, &["get", "arm", "gain", "--hide-type"]).unwrap(), "2.5\n");
     assert_eq!(param(&robot, &["get", "/arm", "joint.names"]).unwrap(), "String values are: ['a', \"it's\"]\n");
     assert_eq!(param(&robot, &["set", "/arm", "gain", "4"]).unwrap(), "Set parameter successful\n");
-    // Where the parameter is a list of strings, `y` is no Boolean, and `1` no number.
+    // The parameter is a list of strings, so `y` is not taken for a Boolean, nor `1` for a number.
     assert_eq!(param(&robot, &["set", "/arm", "joint.names", "[y, 1]"]).unwrap(), "Set parameter successful\n");
     assert_eq!((arm.gain.get(), arm.names.get()), (4.0, vec!["y".to_owned(), "1".to_owned()]));
 }

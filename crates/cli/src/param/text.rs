@@ -25,7 +25,8 @@ pub(super) const fn type_name(code: u8) -> &'static str {
     }
 }
 
-/// Returns what stands before a value, and the value as Python shows it; `None` if there is none.
+/// Returns the words before a value, such as `Integer value is:`, and the value as Python shows it. The value is `None`
+/// for a parameter that is not set.
 pub(super) fn labelled(value: &ParameterValue) -> (&'static str, Option<String>) {
     match value {
         ParameterValue::Bool(_) => ("Boolean value is:", Some(shown(value))),
@@ -41,7 +42,7 @@ pub(super) fn labelled(value: &ParameterValue) -> (&'static str, Option<String>)
     }
 }
 
-/// Returns a parameter's value as the value of a field; `None` if there is none.
+/// Returns a parameter's value as the value of a message's field; `None` for a parameter that is not set.
 fn field(value: &ParameterValue) -> Option<Value> {
     Some(match value {
         ParameterValue::Bool(value) => Value::Bool(*value),

@@ -41,7 +41,7 @@ impl Saved {
     }
 }
 
-/// Returns the error of all settings, and tells once that there are none here.
+/// Returns the error with which every setting fails here, and logs once that this system has none of them.
 fn refused<T>() -> io::Result<T> {
     static TOLD: std::sync::Once = std::sync::Once::new();
     TOLD.call_once(|| {

@@ -283,8 +283,8 @@ impl TopicState {
         Ok(self.alarms_if(is_called))
     }
 
-    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if there
-    /// is none. If `of_keep_all`, only queues of subscriptions that keep all messages are looked at. A message that has
+    /// Returns the depth of a queue in which a message with these promises would displace another one; `None` if no
+    /// queue is full. If `of_keep_all`, only queues of subscriptions that keep all messages are looked at. A message that has
     /// expired counts as any other: it keeps its place until it is taken.
     fn full_for(&self, promises: Guarantees, of_keep_all: bool) -> Option<usize> {
         let counts = |queue: &&Queue| promises.include(queue.demands) && (queue.keeps_all || !of_keep_all);

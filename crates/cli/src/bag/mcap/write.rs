@@ -307,7 +307,7 @@ impl McapFile {
         }
     }
 
-    /// Cuts off the summary, if there is one, and the last chunk. Returns false if there is none.
+    /// Cuts off the last chunk and what follows it, and counts its messages as lost. Returns false if no chunk is left.
     pub(crate) fn give_room(&mut self, lost: &mut Counts) -> bool {
         let Some(place) = self.places.pop() else { return false };
         self.end = place.start;

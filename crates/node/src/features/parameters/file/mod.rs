@@ -240,9 +240,8 @@ impl ParameterFile {
 
 impl ParameterValue {
     /// Returns the value that a text means on a command line, by the rules of parameter files: `true`, `2`, `2.5`,
-    /// `[1, 2]`. A text that is none of these is a string, also `null`, as for `ros2 param set`. `kind` is the type of
-    /// the parameter, if it is known: an integer is a floating-point number for one, and every text is a string for
-    /// one.
+    /// `[1, 2]`. Any other text is a string, also `null`, as for `ros2 param set`. `kind` is the type of the parameter,
+    /// if it is known: for a floating-point parameter, `2` is 2.0, and for a string parameter, every text is a string.
     ///
     /// ```
     /// use rospin::parameters::{ParameterKind, ParameterValue};

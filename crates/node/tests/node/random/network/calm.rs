@@ -1,4 +1,5 @@
-//! What must work on a quiet network, each time that it has healed: not only does nothing contradict itself, all is done.
+//! Checks on a quiet network, each time that it has healed: everything that is asked for is done, so that it is not
+//! enough that nothing contradicts itself.
 
 use std::time::Duration;
 
