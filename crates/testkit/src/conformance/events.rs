@@ -113,6 +113,7 @@ pub fn lost_messages_are_told<F: Fixture>() {
     world.matched(&publisher, &[&late.subscription, &witness.subscription]);
     world.publish_all(&publisher, 0..10);
     world.wait("all have arrived", witness.heard.until_has(9));
+    world.until("those that have no room are counted", || late.subscription.missed() >= 6);
     let group = main.create_group("told", ());
     let told = Seen::new();
     let log = told.clone();
@@ -124,6 +125,7 @@ pub fn lost_messages_are_told<F: Fixture>() {
     });
     world.publish_all(&publisher, 10..30);
     world.wait("all have arrived", witness.heard.until_has(29));
+    world.until("those that have no room are counted", || late.subscription.missed() >= 22);
     world.spinning(&[&main], || {
         world.wait("the newest are heard", late.heard.until_has(29));
         world.until("those that were lost then are told", || told.all().last().is_some_and(|(total, _)| *total == 22));
