@@ -24,6 +24,8 @@ mod node;
 mod on_cores;
 mod options;
 mod plots;
+#[cfg(test)]
+mod real;
 mod recorded;
 mod report;
 mod runner;
