@@ -1,8 +1,11 @@
 //! `metadata.yaml`: the content of a bag, as rosbag2 writes it beside the bag's files.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_saphyr::Budget;
 
 use super::qos::{Offered, Profile, from_yaml, to_yaml};
 
@@ -111,21 +114,41 @@ impl Metadata {
 
     /// Reads the text of a file of any version. The error is the reason for which that is not possible.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let file: Read = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-        let Read { rosbag2_bagfile_information: of } = file;
+        let file: Read = read(text)?;
+        file.rosbag2_bagfile_information.into_metadata()
+    }
+
+    /// Reads the entries of such a file, as a file of a bag has them in itself.
+    pub(crate) fn parse_body(text: &str) -> Result<Self, String> {
+        let of: ReadMetadata = read(text)?;
+        of.into_metadata()
+    }
+}
+
+/// Reads YAML, of which a bag of days has much.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut budget = Budget::default();
+    (budget.max_events, budget.max_nodes, budget.max_total_scalar_bytes) = (usize::MAX, usize::MAX, usize::MAX);
+    let options = serde_saphyr::options! { budget: Some(budget) };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
+}
+
+impl ReadMetadata {
+    fn into_metadata(self) -> Result<Metadata, String> {
+        let of = self;
         let span = |start: Option<Start>, length: Option<Length>, count: u64| {
             let first = start.map_or(0, |start| start.nanoseconds_since_epoch);
             let length = length.map_or(0, |length| length.nanoseconds);
             (count > 0).then_some((first, first.saturating_add(length)))
         };
-        let mut metadata = Self {
+        let mut metadata = Metadata {
             storage: of.storage_identifier,
             times: span(of.starting_time, of.duration, of.message_count),
             count: of.message_count,
             compression_format: of.compression_format,
             compression_mode: of.compression_mode,
             ros_distro: of.ros_distro,
-            ..Self::default()
+            ..Metadata::default()
         };
         for read in of.topics_with_message_count.unwrap_or_default() {
             let ReadTopic { topic_metadata: topic, message_count: count } = read;
@@ -138,10 +161,10 @@ impl Metadata {
             let (name, message_type, format) = (topic.name, topic.r#type, topic.serialization_format);
             metadata.topics.push(Topic { name, message_type, format, offered, hash, count });
         }
-        let mut described = of.files.unwrap_or_default();
+        let described = of.files.unwrap_or_default().into_iter();
+        let mut described: BTreeMap<String, ReadFile> = described.map(|file| (file.path.clone(), file)).collect();
         for path in of.relative_file_paths.unwrap_or_default() {
-            let at = described.iter().position(|file| file.path == path);
-            let file = at.map(|at| described.swap_remove(at)).unwrap_or_default();
+            let file = described.remove(&path).unwrap_or_default();
             let times = span(file.starting_time, file.duration, file.message_count);
             metadata.files.push(FileOf { path, times, count: file.message_count });
         }
@@ -246,6 +269,16 @@ mod tests {
         assert_eq!(Metadata::parse(&metadata.to_yaml()).unwrap(), metadata);
         let empty = Metadata { storage: "mcap".to_owned(), ..Metadata::default() };
         assert_eq!(Metadata::parse(&empty.to_yaml()).unwrap(), empty);
+    }
+
+    #[test]
+    fn metadata_of_a_bag_of_days_is_read() {
+        let topics = vec![Topic { offered: Vec::new(), ..topic("/a") }];
+        let metadata = Metadata { storage: "mcap".to_owned(), topics, ..Metadata::default() };
+        let profiles = vec!["{}"; 260_000].join(",");
+        let text =
+            metadata.to_yaml().replace("offered_qos_profiles: []", &format!("offered_qos_profiles: [{profiles}]"));
+        assert_eq!(Metadata::parse(&text).unwrap().topics[0].offered.len(), 260_000);
     }
 
     #[test]

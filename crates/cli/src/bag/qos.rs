@@ -178,6 +178,19 @@ pub(crate) fn overrides(text: &str) -> Result<BTreeMap<String, Offered>, String>
     Ok(profiles.iter().map(|(topic, profile)| (topic.clone(), Offered::from(profile))).collect())
 }
 
+/// Adds profiles that are not known yet. A profile that several publishers have at the same time is there as often.
+/// Returns true if there was one.
+pub(crate) fn add(known: &mut Vec<Offered>, now: &[Offered]) -> bool {
+    let before = known.len();
+    for profile in now {
+        let count = |of: &[Offered]| of.iter().filter(|other| *other == profile).count();
+        if count(now) > count(known) {
+            known.push(*profile);
+        }
+    }
+    known.len() > before
+}
+
 /// Returns the quality of service of a subscription that gets the messages of all these publishers, with the strongest
 /// promises that all of them make.
 pub(crate) fn to_record(offered: &[Offered], depth: usize) -> Qos {
@@ -287,6 +300,18 @@ mod tests {
         };
         assert_eq!(from_yaml(text).unwrap(), [expected]);
         assert!(from_yaml("- [1, 2").is_err());
+    }
+
+    #[test]
+    fn profiles_are_kept_as_often_as_they_were_there_at_the_same_time() {
+        let reliable = offered(Reliability::Reliable, Durability::TransientLocal, 1);
+        let loose = offered(Reliability::BestEffort, Durability::Volatile, 1);
+        let mut known = vec![reliable];
+        assert!(add(&mut known, &[reliable, reliable]) && add(&mut known, &[loose]));
+        assert!(
+            !add(&mut known, &[reliable]) && !add(&mut known, &[]) && !add(&mut known, &[loose, reliable, reliable])
+        );
+        assert_eq!(known, [reliable, reliable, loose]);
     }
 
     #[test]

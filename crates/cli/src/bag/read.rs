@@ -165,13 +165,20 @@ impl Metadata {
     /// Adds the topics of a further file.
     fn add(&mut self, topics: Vec<Topic>) {
         for topic in topics {
-            let known = |known: &&mut Topic| known.name == topic.name && known.message_type == topic.message_type;
-            match self.topics.iter_mut().find(known) {
-                Some(known) => known.count += topic.count,
+            match self.topics.iter_mut().find(|known| key(known) == key(&topic)) {
+                Some(known) => {
+                    known.count += topic.count;
+                    qos::add(&mut known.offered, &topic.offered);
+                }
                 None => self.topics.push(topic),
             }
         }
     }
+}
+
+/// Returns what makes a topic the same in several files.
+fn key(topic: &Topic) -> (&str, &str, &str) {
+    (&topic.name, &topic.message_type, &topic.format)
 }
 
 /// The content of one file.
@@ -196,6 +203,13 @@ fn content(path: &Path) -> Result<Content, ReadError> {
             let mut topics = Vec::new();
             for (channel, count) in &survey.channels {
                 topics.push(topic_of(channel, *count));
+            }
+            // It is the later word: channels say what their publishers offered when they were declared.
+            let described = survey.description.and_then(|text| Metadata::parse_body(&text).ok()).unwrap_or_default();
+            for later in described.topics {
+                if let Some(topic) = topics.iter_mut().find(|topic| key(topic) == key(&later)) {
+                    qos::add(&mut topic.offered, &later.offered);
+                }
             }
             Ok(Content { storage: "mcap", topics, times: survey.times, damages: survey.damages })
         }
@@ -317,7 +331,9 @@ impl Iterator for Messages {
                 Current::Database(messages) => messages.next(),
             };
             let read = match read {
-                Some(Ok(message)) if self.is_compressed => Some(decompressed(message)),
+                Some(Ok(message)) if self.is_compressed || message.payload.starts_with(ZSTD) => {
+                    Some(decompressed(message))
+                }
                 read => read,
             };
             match read {
@@ -335,6 +351,10 @@ impl Messages {
         ReadError::Damaged { path, text }
     }
 }
+
+/// Beginning of what Zstandard has compressed. No message in CDR begins so, and a bag without metadata does not say that
+/// its messages are compressed.
+const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 
 /// Largest message that is decompressed, in bytes.
 const MESSAGE_MAX: u64 = 1 << 30;

@@ -7,7 +7,7 @@ use std::vec;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::mcap::Wanted;
+use super::mcap::{Kind, Wanted};
 use super::metadata::Topic;
 use super::qos;
 use super::read::{Content, Message, ReadError};
@@ -68,7 +68,8 @@ fn time(stamp: i64) -> u64 {
 /// Messages of a database, in the order of their times. They are read in pages, so memory is bounded.
 pub(super) struct DatabaseMessages {
     database: Connection,
-    wanted: Wanted,
+    end: u64,
+    /// Topics that are wanted.
     topics: BTreeMap<i64, Arc<str>>,
     /// Time and id of the last message that was read.
     last: (i64, i64),
@@ -79,10 +80,10 @@ pub(super) struct DatabaseMessages {
 impl DatabaseMessages {
     pub(super) fn open(path: &Path, wanted: &Wanted) -> Result<Self, ReadError> {
         let database = connect(path)?;
-        let topics = topics(&database).map_err(|error| damaged(path, &error))?;
+        let topics = topics(&database, wanted).map_err(|error| damaged(path, &error))?;
         let first = i64::try_from(wanted.times.0).unwrap_or(i64::MAX);
         let last = (first, i64::MIN);
-        Ok(Self { database, wanted: wanted.clone(), topics, last, page: Vec::new().into_iter(), is_over: false })
+        Ok(Self { database, end: wanted.times.1, topics, last, page: Vec::new().into_iter(), is_over: false })
     }
 
     fn read_page(&mut self) -> rusqlite::Result<()> {
@@ -96,26 +97,32 @@ impl DatabaseMessages {
         while let Some(row) = rows.next()? {
             self.last = (row.get(0)?, row.get(1)?);
             let log_time = time(self.last.0);
-            if log_time > self.wanted.times.1 {
+            if log_time > self.end {
                 self.is_over = true;
                 break;
             }
             self.is_over = false;
             let Some(topic) = self.topics.get(&row.get(2)?) else { continue };
-            if (self.wanted.is_topic)(topic) {
-                let payload = row.get::<_, Vec<u8>>(3)?.into();
-                page.push(Message { topic: Arc::clone(topic), log_time, publish_time: log_time, payload });
-            }
+            let payload = row.get::<_, Vec<u8>>(3)?.into();
+            page.push(Message { topic: Arc::clone(topic), log_time, publish_time: log_time, payload });
         }
         self.page = page.into_iter();
         Ok(())
     }
 }
 
-fn topics(database: &Connection) -> rusqlite::Result<BTreeMap<i64, Arc<str>>> {
-    let mut statement = database.prepare("SELECT id, name FROM topics")?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?.into())))?;
-    rows.collect()
+/// Returns the topics that are wanted, by their ids.
+fn topics(database: &Connection, wanted: &Wanted) -> rusqlite::Result<BTreeMap<i64, Arc<str>>> {
+    let mut statement = database.prepare("SELECT id, name, type, serialization_format FROM topics")?;
+    let mut rows = statement.query([])?;
+    let mut topics = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let (name, message_type, encoding): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        if (wanted.is_wanted)(Kind { topic: &name, message_type: &message_type, encoding: &encoding }) {
+            topics.insert(row.get(0)?, name.into());
+        }
+    }
+    Ok(topics)
 }
 
 impl Iterator for DatabaseMessages {

@@ -41,7 +41,22 @@ struct Entry {
     topic: Topic,
     definition: Definition,
     channel: Option<u16>,
+    /// Channels of the current file from before the definition was known.
+    undefined: Vec<u16>,
     lost: u64,
+}
+
+impl Entry {
+    /// Returns true if the channel of the current file is one of the topic.
+    fn has(&self, channel: u16) -> bool {
+        self.channel == Some(channel) || self.undefined.contains(&channel)
+    }
+
+    /// Returns the number of the topic's messages among these of the current file.
+    fn count(&self, counts: &Counts) -> u64 {
+        let channels = self.undefined.iter().chain(&self.channel);
+        channels.map(|channel| counts.get(channel).copied().unwrap_or_default()).sum()
+    }
 }
 
 /// Writer of a bag.
@@ -51,9 +66,9 @@ pub(crate) struct BagWriter {
     options: WriteOptions,
     topics: Vec<Entry>,
     file: McapFile,
-    /// Schemas of the current file, by name.
-    schemas: BTreeMap<String, u16>,
-    /// Time of the first message of the current file.
+    /// Schemas of the current file, by the name and the hash of the type.
+    schemas: BTreeMap<(String, String), u16>,
+    /// Earliest time of a message of the current file.
     file_start: Option<u64>,
     /// The files that are complete.
     files: Vec<FileOf>,
@@ -106,7 +121,13 @@ impl BagWriter {
 
     /// Adds a topic, and returns its place.
     pub(crate) fn add_topic(&mut self, topic: Topic, definition: Definition) -> usize {
-        self.topics.push(Entry { topic: Topic { count: 0, ..topic }, definition, channel: None, lost: 0 });
+        self.topics.push(Entry {
+            topic: Topic { count: 0, ..topic },
+            definition,
+            channel: None,
+            undefined: Vec::new(),
+            lost: 0,
+        });
         let place = self.topics.len() - 1;
         // Readers list topics without messages, too.
         let declared = self.channel(place);
@@ -121,9 +142,22 @@ impl BagWriter {
         self.topics[place].topic.offered = offered;
     }
 
-    /// Sets the definition of a topic's messages, for the next file.
+    /// Sets the definition of a topic's messages. Those that follow have a channel with it.
     pub(crate) fn set_definition(&mut self, place: usize, definition: String) {
-        self.topics[place].definition = Some(definition);
+        let entry = &mut self.topics[place];
+        if entry.definition.replace(definition).is_some() {
+            return;
+        }
+        entry.undefined.extend(entry.channel.take());
+        match self.channel(place) {
+            Err(reason) => self.fail(&reason),
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                // The file has no room for another channel.
+                let entry = &mut self.topics[place];
+                entry.channel = entry.undefined.pop();
+            }
+        }
     }
 
     /// Returns the topic's channel in the current file; `None` if the file has no room for another one.
@@ -133,7 +167,8 @@ impl BagWriter {
             return Ok(entry.channel);
         }
         let Topic { name, message_type, offered, hash, .. } = &entry.topic;
-        let schema = match self.schemas.get(message_type) {
+        let key = (message_type.clone(), hash.clone());
+        let schema = match self.schemas.get(&key) {
             Some(known) => Some(*known),
             None => {
                 let (encoding, text) = match &entry.definition {
@@ -144,7 +179,7 @@ impl BagWriter {
                 let added = self.file.add_schema(message_type, encoding, text)?;
                 // Another topic of that name may have the definition.
                 if let (Some(added), true) = (added, entry.definition.is_some()) {
-                    self.schemas.insert(message_type.clone(), added);
+                    self.schemas.insert(key, added);
                 }
                 added
             }
@@ -152,7 +187,7 @@ impl BagWriter {
         let Some(schema) = schema else { return Ok(None) };
         let offered = to_yaml(offered, 0);
         let metadata = [("offered_qos_profiles", offered.trim_end()), ("topic_type_hash", hash.as_str())];
-        entry.channel = self.file.add_channel(schema, name, &metadata)?;
+        entry.channel = self.file.add_channel(schema, name, "cdr", &metadata)?;
         Ok(entry.channel)
     }
 
@@ -167,7 +202,8 @@ impl BagWriter {
             Err(reason) => Err(Unwritten { reason, lost: Counts::new() }),
             Ok(Some(channel)) => {
                 let Stamped { number, log_time, publish_time, payload } = message;
-                self.file_start.get_or_insert(log_time);
+                // A clock may be set back.
+                self.file_start = Some(self.file_start.map_or(log_time, |start| start.min(log_time)));
                 let written = self.file.write(channel, number, log_time, publish_time, payload);
                 written.map(|()| true)
             }
@@ -199,7 +235,7 @@ impl BagWriter {
 
     fn count_lost(&mut self, lost: &Counts) {
         for (channel, count) in lost {
-            if let Some(entry) = self.topics.iter_mut().find(|entry| entry.channel == Some(*channel)) {
+            if let Some(entry) = self.topics.iter_mut().find(|entry| entry.has(*channel)) {
                 entry.lost += count;
             }
         }
@@ -234,6 +270,7 @@ impl BagWriter {
         self.file_start = None;
         for entry in &mut self.topics {
             entry.channel = None;
+            entry.undefined.clear();
         }
         for place in 0..self.topics.len() {
             if let Err(reason) = self.channel(place) {
@@ -269,7 +306,7 @@ impl BagWriter {
     fn enter_file(&mut self, number: usize) {
         let counts = self.file.counts();
         for entry in &mut self.topics {
-            entry.topic.count += entry.channel.and_then(|channel| counts.get(&channel)).copied().unwrap_or_default();
+            entry.topic.count += entry.count(&counts);
         }
         let path = file_name(&self.name, number);
         self.files.push(FileOf { path, times: self.file.times(), count: counts.values().sum() });
@@ -280,7 +317,7 @@ impl BagWriter {
         self.files.pop();
         let counts = self.file.counts();
         for entry in &mut self.topics {
-            entry.topic.count -= entry.channel.and_then(|channel| counts.get(&channel)).copied().unwrap_or_default();
+            entry.topic.count -= entry.count(&counts);
         }
     }
 
@@ -338,13 +375,12 @@ impl BagWriter {
 /// Returns the content of one file, which stands in it, too.
 fn described(file: &McapFile, path: String, topics: &[Entry], ros_distro: &str) -> Metadata {
     let counts = file.counts();
-    let count = |entry: &Entry| entry.channel.and_then(|channel| counts.get(&channel)).copied().unwrap_or_default();
     let total = counts.values().sum();
     Metadata {
         storage: "mcap".to_owned(),
         times: file.times(),
         count: total,
-        topics: topics.iter().map(|entry| Topic { count: count(entry), ..entry.topic.clone() }).collect(),
+        topics: topics.iter().map(|entry| Topic { count: entry.count(&counts), ..entry.topic.clone() }).collect(),
         files: vec![FileOf { path, times: file.times(), count: total }],
         ros_distro: ros_distro.to_owned(),
         ..Metadata::default()

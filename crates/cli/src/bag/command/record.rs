@@ -100,7 +100,7 @@ pub(super) struct Options {
     #[arg(long, short = 'd', value_name = "SECONDS", default_value = "0")]
     max_bag_duration: u64,
 
-    /// Bytes of messages that may wait for the disk; messages that find no room are lost
+    /// Bytes of messages that may wait for the disk; messages that find no room are lost. 0 writes each message at once
     #[arg(long, value_name = "BYTES", default_value_t = CACHE)]
     max_cache_size: usize,
 
@@ -163,7 +163,9 @@ impl Options {
             with_hidden: self.include_hidden_topics,
             overrides: overrides(self.qos_profile_overrides_path.as_deref())?,
             places: places.collect(),
-            cache_bytes: self.max_cache_size,
+            // As in rosbag2, zero does without a cache. What the disk has not taken yet needs memory all the same.
+            cache_bytes: if self.max_cache_size == 0 { CACHE } else { self.max_cache_size },
+            is_at_once: self.max_cache_size == 0,
             is_sim_time: self.use_sim_time,
             write: WriteOptions {
                 layout: self.layout(),
@@ -292,6 +294,12 @@ mod tests {
         let all = options(&["-a", "-x", "camera"]).unwrap().to_record().unwrap();
         assert!(all.choice.takes("/scan") && !all.choice.takes("/camera/image"));
         assert!(options(&["-e", "cam.*"]).is_ok() && options(&["--topics", "/a", "/b"]).is_ok());
+    }
+
+    #[test]
+    fn without_a_cache_messages_are_written_at_once_and_none_is_lost_for_that() {
+        let record = options(&["-a", "--max-cache-size", "0"]).unwrap().to_record().unwrap();
+        assert_eq!((record.is_at_once, record.cache_bytes), (true, CACHE));
     }
 
     #[test]

@@ -13,6 +13,6 @@ mod tests;
 mod write;
 
 pub(crate) use compression::{Compression, zstd};
-pub(crate) use read::{Channel, McapMessage, McapMessages, Wanted};
+pub(crate) use read::{Channel, Kind, McapMessage, McapMessages, Wanted};
 pub(crate) use summary::survey;
 pub(crate) use write::{Counts, Layout, McapFile, Unwritten, is_full};

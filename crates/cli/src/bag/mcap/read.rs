@@ -1,8 +1,8 @@
 //! Messages of an MCAP file, one after the other.
 //!
 //! A file with a summary is read in the order of the messages' times: a chunk is read once a message of it may be the
-//! next. Other files, which are cut off or have no chunks, are read from the beginning to the end; only the messages of
-//! a chunk are sorted.
+//! next. Other files, which are cut off or have no chunks, or whose summary lacks something, are read from the beginning
+//! on; only the messages of a chunk are sorted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,8 +20,12 @@ use super::summary::{Chunk, Summary};
 /// The largest record, or content of a chunk, that is read, in bytes.
 const RECORD_MAX: u64 = 1 << 30;
 
-/// Bytes of messages above which no further chunk is read, even if a message of it is earlier than those that are read.
+/// Bytes of chunks above which no further chunk is read, even if a message of it is earlier than those that are read.
 const HELD_MAX: usize = 1 << 30;
+
+/// Nanoseconds behind the last time that is wanted after which a file without an index is not read further. Messages of
+/// such a file come about in the order of their times.
+const BEHIND_NS: u64 = 10_000_000_000;
 
 /// A channel of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Channel {
 #[derive(Default)]
 pub(crate) struct Declared {
     schemas: BTreeMap<u16, String>,
+    /// True if a channel was declared before its schema, or without it.
+    lacks_schema: bool,
     pub(crate) channels: BTreeMap<u16, Arc<Channel>>,
 }
 
@@ -51,6 +57,8 @@ impl Declared {
             return Some(());
         }
         let schema = fields.u16()?;
+        // Channels without a schema have the number 0.
+        self.lacks_schema |= schema != 0 && !self.schemas.contains_key(&schema);
         let channel = Channel {
             id,
             topic: fields.text()?,
@@ -62,9 +70,14 @@ impl Declared {
         Some(())
     }
 
+    /// Returns true if all of these channels are declared, with their schemas.
+    pub(super) fn has<'a>(&self, channels: impl IntoIterator<Item = &'a u16>) -> bool {
+        !self.lacks_schema && channels.into_iter().all(|id| self.channels.contains_key(id))
+    }
+
     /// Returns true if a chunk may have messages that are wanted.
     fn is_wanted(&self, wanted: &Wanted, chunk: &Chunk) -> bool {
-        let of_wanted = |id: &u16| self.channels.get(id).is_none_or(|of| (wanted.is_topic)(&of.topic));
+        let of_wanted = |id: &u16| self.channels.get(id).is_none_or(|of| wanted.takes(of));
         let (from, to) = wanted.times;
         chunk.times.0 <= to
             && chunk.times.1 >= from
@@ -81,21 +94,31 @@ pub(crate) struct McapMessage {
     pub(crate) payload: Bytes,
 }
 
+/// A topic with one type and one encoding of its messages. A file may have several of one topic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Kind<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) message_type: &'a str,
+    pub(crate) encoding: &'a str,
+}
+
 /// The messages that are read: those of some topics, from a time on, and up to a time.
+#[derive(Clone)]
 pub(crate) struct Wanted {
-    pub(crate) is_topic: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    pub(crate) is_wanted: Arc<dyn Fn(Kind<'_>) -> bool + Send + Sync>,
     pub(crate) times: (u64, u64),
+}
+
+impl Wanted {
+    fn takes(&self, channel: &Channel) -> bool {
+        let Channel { topic, message_type, encoding, .. } = channel;
+        (self.is_wanted)(Kind { topic, message_type, encoding })
+    }
 }
 
 impl Default for Wanted {
     fn default() -> Self {
-        Self { is_topic: Arc::new(|_| true), times: (0, u64::MAX) }
-    }
-}
-
-impl Clone for Wanted {
-    fn clone(&self) -> Self {
-        Self { is_topic: Arc::clone(&self.is_topic), times: self.times }
+        Self { is_wanted: Arc::new(|_| true), times: (0, u64::MAX) }
     }
 }
 
@@ -140,6 +163,8 @@ pub(crate) struct McapMessages {
     declared: Declared,
     wanted: Wanted,
     held: BinaryHeap<Reverse<Held>>,
+    /// By the place of a chunk, the number of its messages that are held, and its bytes. A message keeps all of them.
+    chunks: BTreeMap<u64, (usize, usize)>,
     held_bytes: usize,
     /// Number of messages that were read.
     messages: u64,
@@ -159,7 +184,7 @@ impl McapMessages {
     /// Reads the messages of a file that is not compressed as a whole.
     pub(super) fn of(mut file: Box<dyn Source>, wanted: Wanted) -> io::Result<Self> {
         let mut declared = Declared::default();
-        if let Some(summary) = Summary::read(&mut file)? {
+        if let Some(summary) = Summary::read(&mut file)?.filter(Summary::is_complete) {
             declared = summary.declared;
             let mut chunks = summary.chunks;
             if !chunks.is_empty() {
@@ -174,7 +199,7 @@ impl McapMessages {
     }
 
     fn new(way: Way, declared: Declared, wanted: Wanted) -> Self {
-        Self { way, declared, wanted, held: BinaryHeap::new(), held_bytes: 0, messages: 0 }
+        Self { way, declared, wanted, held: BinaryHeap::new(), chunks: BTreeMap::new(), held_bytes: 0, messages: 0 }
     }
 
     /// Returns the schemas and channels that were read so far.
@@ -183,8 +208,14 @@ impl McapMessages {
     }
 
     fn pop(&mut self) -> Option<McapMessage> {
-        let Reverse(Held(_, message)) = self.held.pop()?;
-        self.held_bytes -= message.payload.len();
+        let Reverse(Held((_, at, _), message)) = self.held.pop()?;
+        if let Some((messages, bytes)) = self.chunks.get_mut(&at) {
+            *messages -= 1;
+            if *messages == 0 {
+                self.held_bytes -= *bytes;
+                self.chunks.remove(&at);
+            }
+        }
         self.messages += 1;
         Some(message)
     }
@@ -193,7 +224,7 @@ impl McapMessages {
     fn add_chunk(&mut self, fields: &[u8], at: u64) -> Result<(), String> {
         let damaged = || format!("has a damaged chunk at byte {at}");
         let mut fields = Fields(fields);
-        let (Some(_), Some(_), Some(size), Some(_)) = (fields.u64(), fields.u64(), fields.u64(), fields.u32()) else {
+        let (Some(_), Some(_), Some(size), Some(sum)) = (fields.u64(), fields.u64(), fields.u64(), fields.u32()) else {
             return Err(damaged());
         };
         let (Some(compression), Some(content)) = (fields.text(), fields.long_bytes()) else { return Err(damaged()) };
@@ -202,6 +233,10 @@ impl McapMessages {
         }
         let content = decompress(&compression, content, size);
         let content = Bytes::from(content.map_err(|reason| format!("has a chunk at byte {at} that {reason}"))?);
+        // Zero means that there is no checksum.
+        if sum != 0 && sum != crc32fast::hash(&content) {
+            return Err(format!("has a chunk at byte {at} whose content does not match its checksum"));
+        }
         let mut rest = Fields(&content);
         let mut place = 0;
         while !rest.0.is_empty() {
@@ -211,7 +246,10 @@ impl McapMessages {
                 kind::MESSAGE => {
                     let message = self.message(fields, |payload| content.slice_ref(payload)).ok_or_else(damaged)?;
                     if let Some(message) = message {
-                        self.held_bytes += message.payload.len();
+                        if !self.chunks.contains_key(&at) {
+                            self.held_bytes += content.len();
+                        }
+                        self.chunks.entry(at).or_insert((0, content.len())).0 += 1;
                         self.held.push(Reverse(Held((message.log_time, at, place), message)));
                     }
                     place += 1;
@@ -229,7 +267,7 @@ impl McapMessages {
         let (log_time, publish_time) = (fields.u64()?, fields.u64()?);
         let channel = self.declared.channels.get(&channel)?;
         let (from, to) = self.wanted.times;
-        if log_time < from || log_time > to || !(self.wanted.is_topic)(&channel.topic) {
+        if log_time < from || log_time > to || !self.wanted.takes(channel) {
             return Some(None);
         }
         let channel = Arc::clone(channel);
@@ -288,6 +326,12 @@ impl McapMessages {
     /// Adds a record of a file that is read from the beginning. Returns its message, or its damage.
     fn add_record(&mut self, kind: u8, record: Vec<u8>, at: u64) -> Option<Result<McapMessage, String>> {
         let damaged = || Some(Err(format!("has a damaged record at byte {at}")));
+        // The time of a message is behind its channel and its number, that of a chunk is its first field.
+        let time = Fields(record.get(if kind == kind::MESSAGE { 6 } else { 0 }..).unwrap_or_default()).u64();
+        if matches!(kind, kind::CHUNK | kind::MESSAGE) && time > Some(self.wanted.times.1.saturating_add(BEHIND_NS)) {
+            self.way = Way::Ended;
+            return None;
+        }
         match kind {
             kind::SCHEMA | kind::CHANNEL => match self.declared.add(kind, Fields(&record)) {
                 Some(()) => None,

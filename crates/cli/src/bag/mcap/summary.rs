@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +14,12 @@ const END: u64 = RECORD_HEADER as u64 + 20 + MAGIC.len() as u64;
 
 /// Largest summary that is read, in bytes. A damaged file may claim any length.
 const SUMMARY_MAX: u64 = 1 << 30;
+
+/// Name of the metadata record in which rosbag2 describes a file.
+const DESCRIPTION: &str = "rosbag2";
+
+/// Longest description that is read, in bytes.
+const DESCRIPTION_MAX: u64 = 64 << 20;
 
 /// Place of a chunk in a file, and what it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +44,19 @@ pub(super) struct Summary {
     pub(super) declared: Declared,
     pub(super) chunks: Vec<Chunk>,
     pub(super) statistics: Option<Statistics>,
+    /// Place and length of the record with rosbag2's description of the file.
+    description: Option<(u64, u64)>,
 }
 
 impl Summary {
+    /// Returns true if all channels that it mentions are declared in it. Writers need not repeat declarations.
+    pub(super) fn is_complete(&self) -> bool {
+        let of_chunks = self.chunks.iter().flat_map(|chunk| &chunk.channels);
+        let counted = self.statistics.iter().flat_map(|statistics| statistics.of_channels.keys());
+        let is_empty = self.statistics.as_ref().is_some_and(|statistics| statistics.messages == 0);
+        self.declared.has(of_chunks.chain(counted)) && (is_empty || !self.declared.channels.is_empty())
+    }
+
     /// Reads the summary of a file; `None` if it has none, as a file that is cut off.
     pub(super) fn read(file: &mut impl Source) -> io::Result<Option<Self>> {
         let length = file.seek(SeekFrom::End(0))?;
@@ -77,6 +93,12 @@ impl Summary {
                     }
                     summary.chunks.push(Chunk { times, at, length, channels });
                 }
+                kind::METADATA_INDEX => {
+                    let place = (fields.u64()?, fields.u64()?);
+                    if fields.text()? == DESCRIPTION {
+                        summary.description = Some(place);
+                    }
+                }
                 kind::STATISTICS => summary.statistics = Some(Statistics::parse(&mut fields)?),
                 _ => {}
             }
@@ -109,6 +131,8 @@ pub(crate) struct Survey {
     /// Times of the first and the last message.
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) messages: u64,
+    /// The file as rosbag2 describes it, in YAML.
+    pub(crate) description: Option<String>,
     /// Damage of the file.
     pub(crate) damages: Vec<String>,
 }
@@ -125,19 +149,34 @@ pub(crate) fn survey(path: &Path) -> io::Result<Survey> {
 
 /// Returns the content of a file by its summary; `None` if it has none.
 fn survey_summary(file: &mut File) -> io::Result<Option<Survey>> {
-    if let Some(summary) = Summary::read(file)?
+    if let Some(summary) = Summary::read(file)?.filter(Summary::is_complete)
         && let Some(statistics) = summary.statistics
     {
         let count = |channel: &Channel| statistics.of_channels.get(&channel.id).copied().unwrap_or_default();
         let channels = summary.declared.channels.into_values().map(|channel| (Arc::clone(&channel), count(&channel)));
+        let description = summary.description.and_then(|place| read_description(file, place));
         return Ok(Some(Survey {
             channels: channels.collect(),
             times: (statistics.messages > 0).then_some(statistics.times),
             messages: statistics.messages,
+            description,
             damages: Vec::new(),
         }));
     }
     Ok(None)
+}
+
+/// Returns the description in the record at that place, which has that length; `None` if there is none.
+fn read_description(file: &mut File, (at, length): (u64, u64)) -> Option<String> {
+    if length > DESCRIPTION_MAX {
+        return None;
+    }
+    file.seek(SeekFrom::Start(at)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes).ok()?;
+    let (kind::METADATA, mut fields) = Fields(&bytes).record()? else { return None };
+    fields.text()?;
+    fields.map()?.remove("serialized_metadata")
 }
 
 /// Returns the content of a file by its messages.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
+use super::format::kind;
 use super::*;
 
 /// Number of the messages of a test's file.
@@ -26,7 +27,7 @@ fn write(path: &Path, layout: Layout) -> McapFile {
     let mut file = McapFile::create(path, layout).unwrap();
     let schema = file.add_schema("std_msgs/msg/String", "ros2msg", "string data\n").unwrap().unwrap();
     for topic in ["/a", "/b"] {
-        file.add_channel(schema, topic, &[("topic_type_hash", "RIHS01_1")]).unwrap().unwrap();
+        file.add_channel(schema, topic, "cdr", &[("topic_type_hash", "RIHS01_1")]).unwrap().unwrap();
     }
     for number in 0..MESSAGES {
         let time = 1_000 + 20 * number - if number % 4 == 3 { 100 } else { 0 };
@@ -132,8 +133,8 @@ fn only_wanted_messages_are_read() {
     for (number, layout) in layouts().into_iter().enumerate() {
         let path = folder.join(format!("{number}.mcap"));
         finished(&path, layout);
-        let is_topic = std::sync::Arc::new(|topic: &str| topic == "/a");
-        let (messages, _) = read(&path, Wanted { is_topic, times: (1_100, 1_200) });
+        let is_wanted = std::sync::Arc::new(|of: Kind<'_>| of.topic == "/a");
+        let (messages, _) = read(&path, Wanted { is_wanted, times: (1_100, 1_200) });
         let numbers: Vec<u8> = messages.iter().map(|message| message.payload[0]).collect();
         assert_eq!(numbers, [6, 8, 10], "{layout:?}");
     }
@@ -175,6 +176,89 @@ fn changed_bytes_cause_neither_panics_nor_large_allocations() {
             let (messages, _) = read_bytes(changed);
             assert!(messages.len() as u64 <= 2 * MESSAGES);
         }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn file_without_index_is_not_read_far_behind_the_last_time_that_is_wanted() {
+    const SECOND: u64 = 1_000_000_000;
+    let folder = scratch("behind");
+    for layout in layouts() {
+        let path = folder.join("long.mcap");
+        let _ = fs::remove_file(&path);
+        let mut file = McapFile::create(&path, layout).unwrap();
+        let channel = file.add_channel(0, "/a", "cdr", &[]).unwrap().unwrap();
+        for number in 0..100 {
+            file.write(channel, 0, number * SECOND, 0, &payload(number)).unwrap();
+        }
+        file.flush().unwrap();
+        // The file has no summary and ends in the midst of a record, which is told by whoever reads that far.
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        let (messages, damages) = read(&path, Wanted { times: (2 * SECOND, 5 * SECOND), ..Wanted::default() });
+        assert_eq!((messages.len(), damages), (4, Vec::new()), "{layout:?}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn content_of_a_chunk_is_compared_with_its_checksum() {
+    let folder = scratch("checksum");
+    let path = folder.join("drive.mcap");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bags/drive/drive_0.mcap");
+    let mut bytes = fs::read(golden).unwrap();
+    let content = content_of(&bytes);
+    let sum = crc32fast::hash(&bytes[content.clone()]);
+    let at = content.start - 16;
+    bytes[at..at + 4].copy_from_slice(&sum.to_le_bytes());
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(read(&path, Wanted::default()).1, Vec::<String>::new());
+    bytes[content.end - 1] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let (messages, damages) = read(&path, Wanted::default());
+    assert!(messages.is_empty() && damages[0].contains("checksum"), "{messages:?} {damages:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Returns the place of the first chunk's content, which is not compressed.
+fn content_of(bytes: &[u8]) -> std::ops::Range<usize> {
+    let mut at = 8;
+    loop {
+        let length = u64::from_le_bytes(bytes[at + 1..at + 9].try_into().unwrap()) as usize;
+        let end = at + 9 + length;
+        if bytes[at] == kind::CHUNK {
+            return at + 9 + 40..end;
+        }
+        at = end;
+    }
+}
+
+#[test]
+fn file_whose_summary_does_not_repeat_channels_or_schemas_is_read_by_its_chunks() {
+    let folder = scratch("repeated");
+    let path = folder.join("drive.mcap");
+    for is_schema in [true, false] {
+        let _ = fs::remove_file(&path);
+        finished(&path, Layout { chunk_bytes: 200, compression: Compression::None });
+        let mut bytes = fs::read(&path).unwrap();
+        let footer = bytes.len() - 28;
+        let mut at = u64::from_le_bytes(bytes[footer..footer + 8].try_into().unwrap()) as usize;
+        while at < footer - 9 {
+            if bytes[at] == if is_schema { kind::SCHEMA } else { kind::CHANNEL } {
+                // A kind that nobody knows.
+                bytes[at] = 0x7F;
+            }
+            at += 9 + u64::from_le_bytes(bytes[at + 1..at + 9].try_into().unwrap()) as usize;
+        }
+        fs::write(&path, bytes).unwrap();
+        let survey = survey(&path).unwrap();
+        let counts: Vec<_> =
+            survey.channels.iter().map(|(channel, count)| (channel.message_type.as_str(), *count)).collect();
+        assert_eq!(counts, [("std_msgs/msg/String", MESSAGES / 2); 2]);
+        // The chunk with the declarations is not wanted.
+        let (messages, damages) = read(&path, Wanted { times: (1_200, u64::MAX), ..Wanted::default() });
+        assert_eq!((messages.len(), damages), (5, Vec::new()));
     }
     fs::remove_dir_all(folder).unwrap();
 }

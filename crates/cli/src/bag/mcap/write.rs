@@ -140,11 +140,12 @@ impl McapFile {
         Ok(Some(id))
     }
 
-    /// Adds a channel of messages in CDR, and returns its id; `None` if there are as many as the format has ids for.
+    /// Adds a channel of messages in that encoding, and returns its id; `None` if there are as many as the format has ids for.
     pub(crate) fn add_channel(
         &mut self,
         schema: u16,
         topic: &str,
+        encoding: &str,
         metadata: &[(&str, &str)],
     ) -> io::Result<Option<u16>> {
         let Ok(id) = u16::try_from(self.channels.len()) else { return Ok(None) };
@@ -153,7 +154,7 @@ impl McapFile {
             out.extend(id.to_le_bytes());
             out.extend(schema.to_le_bytes());
             put_text(out, topic);
-            put_text(out, "cdr");
+            put_text(out, encoding);
             put_map(out, metadata);
         });
         self.declare(&declaration)?;

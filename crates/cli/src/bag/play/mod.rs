@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use rospin::errors::TopicError;
 use rospin::message::{SerializedMessage, TypeName};
 use rospin::qos::Durability;
@@ -28,14 +29,22 @@ use self::ahead::Ahead;
 pub(crate) use self::control::Control;
 use self::timeline::Timeline;
 use super::choice::Choice;
-use super::mcap::Wanted;
+use super::mcap::{Kind, Wanted};
 use super::metadata::Topic;
 use super::qos::{self, Offered};
 use super::read::{Bag, Message};
 use super::record::Tell;
 
+/// Encoding of messages that can be published.
+const ENCODING: &str = "cdr";
+
 /// Time after its beginning in which a bag has messages that latched topics sent before: discovery takes that long.
 const DISCOVERY_NS: u64 = 5_000_000_000;
+
+/// Messages of a latched topic from before the start that are kept, even if its publishers kept fewer: how many they
+/// kept may not be known. Above so many bytes they are only as many as the publishers kept.
+const EARLIER_MAX: usize = 100;
+const EARLIER_BYTES_MAX: usize = 16 << 20;
 
 /// Messages that are published without a look at anything else.
 const AT_ONCE: u64 = 16;
@@ -61,9 +70,15 @@ pub(crate) struct PlayOptions {
 /// A topic that is played.
 struct Played {
     publisher: Publisher<SerializedMessage>,
+    message_type: String,
     is_latched: bool,
     /// Messages that are kept for late subscriptions.
     depth: usize,
+    lifespan: Option<Duration>,
+    /// Messages that are published at the start in place of their times, and those of them that have been passed over
+    /// since. They are the first ones of the topic from the start on.
+    moved: usize,
+    passed: usize,
     count: u64,
     lost: u64,
 }
@@ -187,30 +202,32 @@ impl<'a> Player<'a> {
 
     /// Plays the part of the bag between these times.
     async fn play_once(&mut self, start: u64, end: u64) {
+        let earlier = self.earlier(start, end).await;
+        let mut ahead = self.read(false, (start, end));
+        let mut next = ahead.next().await;
+        // Reading up to here may have taken long, so the time begins only now.
         self.timeline = Timeline { anchor: self.now(), from: start, ..self.timeline };
         self.clock_due = start;
         self.wait(start).await;
-        for message in self.earlier(start, end) {
-            self.publish(&message);
+        for message in earlier {
+            self.publish(&message).await;
         }
-        for item in self.read(false, (start, end)) {
+        while let Some(item) = next {
             match item {
                 Err(damage) => {
                     self.is_damaged = true;
                     (self.tell)(&damage.to_string());
                 }
-                Ok(message) if self.is_earlier(&message, start) => {}
+                Ok(message) if self.was_moved(&message, start) => {}
                 Ok(message) => {
                     self.wait(message.log_time).await;
-                    self.publish(&message);
-                    if self.published.is_multiple_of(AT_ONCE) {
-                        self.yield_now().await;
-                    }
+                    self.publish(&message).await;
                 }
             }
+            next = ahead.next().await;
         }
         // A duration beyond the last message is waited for, so that loops have that length.
-        if self.options.duration.is_some() {
+        if self.options.duration.is_some() && self.options.is_loop {
             self.wait(end).await;
         }
     }
@@ -218,45 +235,71 @@ impl<'a> Player<'a> {
     /// Returns messages that are chosen, of latched topics only if `latched`.
     fn read(&self, latched: bool, times: (u64, u64)) -> Ahead {
         let chosen = self.topics.iter().filter(|(_, played)| played.is_latched || !latched);
-        let names: Vec<Arc<str>> = chosen.map(|(name, _)| Arc::clone(name)).collect();
-        let is_topic = Arc::new(move |topic: &str| names.binary_search_by(|name| (**name).cmp(topic)).is_ok());
-        Ahead::new(self.bag.messages(&Wanted { is_topic, times }))
+        let types: BTreeMap<Arc<str>, String> =
+            chosen.map(|(name, played)| (Arc::clone(name), played.message_type.clone())).collect();
+        // A topic may have messages of other types, which its publisher cannot send.
+        let is_wanted = Arc::new(move |of: Kind<'_>| {
+            of.encoding == ENCODING && types.get(of.topic).is_some_and(|message_type| message_type == of.message_type)
+        });
+        Ahead::new(self.bag.messages(&Wanted { is_wanted, times }))
     }
 
-    /// True if the message was sent before `start`, and its topic keeps such messages for whoever comes later. The
-    /// recorder itself came later.
-    fn is_earlier(&self, message: &Message, start: u64) -> bool {
-        let is_latched = self.topics.get(&message.topic).is_some_and(|played| played.is_latched);
-        let is_begin = message.log_time <= start.saturating_add(DISCOVERY_NS);
-        is_latched && is_begin && message.publish_time < start
+    /// True if the message is at the beginning of the bag, but was sent before the start.
+    fn is_sent_before(&self, message: &Message, start: u64) -> bool {
+        let begin = self.bag.metadata.times.map_or(0, |(first, _)| first);
+        message.publish_time < start && message.log_time <= begin.saturating_add(DISCOVERY_NS)
     }
 
-    /// Returns the messages that subscriptions of latched topics would get at `start`.
-    fn earlier(&self, start: u64, end: u64) -> Vec<Message> {
+    /// Returns true if the message is one that [`earlier`](Self::earlier) has returned, and passes it over.
+    fn was_moved(&mut self, message: &Message, start: u64) -> bool {
+        let is_sent_before = self.is_sent_before(message, start);
+        let Some(played) = self.topics.get_mut(&message.topic) else { return false };
+        let was_moved = is_sent_before && played.passed < played.moved;
+        played.passed += usize::from(was_moved);
+        was_moved
+    }
+
+    /// Returns the messages that subscriptions of latched topics would get at `start`: those from before, and those that
+    /// reached the recorder later, because it had to find their publishers first. Of the latter there are not more than
+    /// publishers kept; others come at their times.
+    async fn earlier(&mut self, start: u64, end: u64) -> Vec<Message> {
         if !self.topics.values().any(|played| played.is_latched) {
             return Vec::new();
         }
-        let mut kept: BTreeMap<Arc<str>, VecDeque<Message>> = BTreeMap::new();
-        for message in self.read(true, (0, end.min(start.saturating_add(DISCOVERY_NS)))) {
+        for played in self.topics.values_mut() {
+            (played.moved, played.passed) = (0, 0);
+        }
+        let begin = self.bag.metadata.times.map_or(0, |(first, _)| first);
+        let mut kept: BTreeMap<Arc<str>, Kept> = BTreeMap::new();
+        let mut ahead = self.read(true, (0, end.min(start.max(begin.saturating_add(DISCOVERY_NS)))));
+        while let Some(message) = ahead.next().await {
             // The pass that plays tells of damage.
             let Ok(message) = message else { continue };
-            let Some(played) = self.topics.get(&message.topic) else { continue };
-            if message.log_time >= start && !self.is_earlier(&message, start) {
-                continue;
+            let is_sent_before = self.is_sent_before(&message, start);
+            let Some(played) = self.topics.get_mut(&message.topic) else { continue };
+            let kept = kept.entry(Arc::clone(&message.topic)).or_default();
+            if message.log_time < start {
+                let lifespan = played.lifespan.map_or(u128::MAX, |lifespan| lifespan.as_nanos());
+                if u128::from(start - message.log_time) <= lifespan {
+                    kept.add(message, played.depth);
+                }
+            } else if is_sent_before && !kept.is_over && played.moved < played.depth {
+                played.moved += 1;
+                kept.add(message, played.depth);
+            } else {
+                kept.is_over = true;
             }
-            let of_topic = kept.entry(Arc::clone(&message.topic)).or_default();
-            if of_topic.len() >= played.depth {
-                of_topic.pop_front();
-            }
-            of_topic.push_back(message);
         }
-        let mut messages: Vec<Message> = kept.into_values().flatten().collect();
+        let mut messages: Vec<Message> = kept.into_values().flat_map(|kept| kept.messages).collect();
         messages.sort_by_key(|message| message.log_time);
         messages
     }
 
-    /// Publishes a message.
-    fn publish(&mut self, message: &Message) {
+    /// Publishes a message, and lets the executor look at other things from time to time.
+    async fn publish(&mut self, message: &Message) {
+        if self.published.is_multiple_of(AT_ONCE) {
+            self.yield_now().await;
+        }
         let Some(played) = self.topics.get_mut(&message.topic) else { return };
         self.published += 1;
         let serialized = SerializedMessage::from_bytes(message.payload.clone());
@@ -336,9 +379,34 @@ impl<'a> Player<'a> {
     }
 }
 
+/// Messages of a latched topic.
+#[derive(Default)]
+struct Kept {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    /// True once a message was left to its time, so that no later one overtakes it.
+    is_over: bool,
+}
+
+impl Kept {
+    /// Adds a message, of a topic whose publishers kept that many. The oldest ones make room.
+    fn add(&mut self, mut message: Message, depth: usize) {
+        // A part of a chunk would keep all of the chunk.
+        message.payload = Bytes::copy_from_slice(&message.payload);
+        self.bytes += message.payload.len();
+        self.messages.push_back(message);
+        while self.messages.len() > depth
+            && (self.messages.len() > EARLIER_MAX || self.bytes > EARLIER_BYTES_MAX)
+            && let Some(oldest) = self.messages.pop_front()
+        {
+            self.bytes -= oldest.payload.len();
+        }
+    }
+}
+
 /// Returns the reason for which a topic cannot be played.
 fn unplayable(topic: &Topic, is_known: bool, options: &PlayOptions) -> Option<String> {
-    if topic.format != "cdr" {
+    if topic.format != ENCODING {
         return Some(format!("its messages are in `{}`, not in CDR", topic.format));
     }
     if is_known {
@@ -356,5 +424,15 @@ fn played(node: &Node, topic: &Topic, options: &PlayOptions) -> Result<Played, T
     let publisher = node.create_serialized_publisher(PublisherOptions::new(name).qos(of), &type_name)?;
     let is_latched = of.durability == Durability::TransientLocal;
     let depth = of.depth().unwrap_or(rospin_engine::DEPTH_MAX);
-    Ok(Played { publisher, is_latched, depth, count: 0, lost: 0 })
+    Ok(Played {
+        publisher,
+        message_type: topic.message_type.clone(),
+        is_latched,
+        depth,
+        lifespan: of.lifespan,
+        moved: 0,
+        passed: 0,
+        count: 0,
+        lost: 0,
+    })
 }

@@ -7,6 +7,7 @@ use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::testing::{Harness, Recording};
 
 use super::*;
+use crate::bag::mcap::{Layout, McapFile};
 use crate::bag::tests::{Said, Scratch, topic, write};
 use crate::bag::write::WriteOptions;
 
@@ -103,12 +104,88 @@ fn later_start_has_what_latched_topics_kept_until_then() {
     let bag = written(&scratch);
     let options = PlayOptions { start_offset: ms(1_600), ..options() };
     let (a, map) = Stage::new().play(&bag, &options);
-    // The publisher's depth was 1, so the first map is gone by then.
-    assert_eq!((a, map), (texts(&[(1_400, "a2")]), texts(&[(0, "map1")])));
+    // How much the publisher kept may not be known, so the last message comes last, and none is left out.
+    assert_eq!((a, map), (texts(&[(1_400, "a2")]), texts(&[(0, "map0"), (0, "map1")])));
     let mut stage = Stage::new();
     let behind = PlayOptions { start_offset: ms(3_001), ..self::options() };
     assert_eq!(stage.play(&bag, &behind), (Vec::new(), Vec::new()));
     assert!(stage.told.lock().unwrap()[0].contains("behind the end"));
+}
+
+#[test]
+fn every_message_of_a_latched_topic_is_played_whatever_its_profiles_say() {
+    // One profile of depth 1, as rosbag2 takes it once; three publishers, of which one publishes again; and a publisher
+    // whose clock is behind, so that all of its messages seem to be from before.
+    let said = [
+        (0, 0, 0, "a0"),
+        (1, 10, -5_000, "tf0"),
+        (1, 20, -4_000, "tf1"),
+        (1, 30, -5_000, "tf2"),
+        (1, 1_000, 1_000, "tf0 again"),
+        (1, 1_500, -3_500, "behind"),
+        (1, 2_000, -3_000, "behind again"),
+    ];
+    let expected =
+        [(0, "tf0"), (20, "tf1"), (30, "tf2"), (1_000, "tf0 again"), (1_500, "behind"), (2_000, "behind again")];
+    for is_known in [true, false] {
+        let scratch = Scratch::new("profiles");
+        let folder = scratch.path("drive");
+        let mut map = topic("/map", true);
+        if !is_known {
+            map.offered[0].history = None;
+        }
+        write(&folder, WriteOptions::default(), &[topic("/a", false), map], &said);
+        let (_, map) = Stage::new().play(&Bag::open(&folder).unwrap(), &options());
+        assert_eq!(map, texts(&expected), "{is_known}");
+    }
+}
+
+#[test]
+fn messages_that_have_expired_at_the_start_are_not_played() {
+    let scratch = Scratch::new("expired");
+    let folder = scratch.path("drive");
+    let mut rosout = topic("/map", true);
+    rosout.offered[0].lifespan = Some(ms(10_000));
+    let said = [(0, 0, 0, "a0"), (1, 1_000, 1_000, "old"), (1, 9_000, 9_000, "young"), (0, 20_000, 20_000, "a1")];
+    write(&folder, WriteOptions::default(), &[topic("/a", false), rosout], &said);
+    let options = PlayOptions { start_offset: ms(12_000), ..options() };
+    let (a, map) = Stage::new().play(&Bag::open(&folder).unwrap(), &options);
+    assert_eq!((a, map), (texts(&[(8_000, "a1")]), texts(&[(0, "young")])));
+}
+
+#[test]
+fn messages_of_another_type_or_encoding_are_not_published_as_the_first_type() {
+    let scratch = Scratch::new("mixed");
+    let path = scratch.path("mixed.mcap");
+    let mut file = McapFile::create(&path, Layout::default()).unwrap();
+    let texts_of = file.add_schema("std_msgs/msg/String", "ros2msg", "string data\n").unwrap().unwrap();
+    let twists = file.add_schema("geometry_msgs/msg/Twist", "ros2msg", "").unwrap().unwrap();
+    let channels = [(texts_of, "cdr"), (twists, "cdr"), (texts_of, "json")];
+    for (number, (schema, encoding)) in channels.into_iter().enumerate() {
+        let channel = file.add_channel(schema, "/a", encoding, &[]).unwrap().unwrap();
+        let text = SerializedMessage::serialize(&Text { data: format!("of channel {number}") }).unwrap();
+        file.write(channel, 0, number as u64, number as u64, text.as_bytes()).unwrap();
+    }
+    file.flush().unwrap();
+    file.finish(|_| String::new()).unwrap();
+    let bag = Bag::open(&path).unwrap();
+    let kinds: Vec<_> =
+        bag.metadata.topics.iter().map(|of| (of.message_type.as_str(), of.format.as_str(), of.count)).collect();
+    let (string, twist) = ("std_msgs/msg/String", "geometry_msgs/msg/Twist");
+    assert_eq!(kinds, [(string, "cdr", 1), (twist, "cdr", 1), (string, "json", 1)]);
+    let mut stage = Stage::new();
+    assert_eq!(stage.play(&bag, &options()).0, texts(&[(0, "of channel 0")]));
+    assert_eq!(stage.told.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn duration_beyond_the_end_is_waited_for_by_loops_only() {
+    let scratch = Scratch::new("beyond");
+    let bag = written(&scratch);
+    let mut stage = Stage::new();
+    let options = PlayOptions { duration: Some(ms(1_000_000)), ..options() };
+    assert_eq!(stage.play(&bag, &options).0.len(), 3);
+    assert!(stage.test.elapsed() < ms(4_000));
 }
 
 #[test]

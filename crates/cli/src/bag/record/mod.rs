@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rospin::graph::Endpoint;
+use rospin::graph::{Endpoint, Gid};
 use rospin::message::{SerializedMessage, TypeName};
-use rospin::time::ClockKind;
-use rospin::{ExecutorHandle, MessageInfo, Node, Subscription, SubscriptionOptions};
+use rospin::time::{ClockKind, Instant};
+use rospin::{ExecutorHandle, MessageInfo, Node, Qos, Subscription, SubscriptionOptions};
 
 use self::queue::{Item, Message, Queue};
 use self::types::Types;
@@ -43,6 +43,10 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Time after which losses are told, and the graph is looked at for facts that it does not announce.
 const TICK: Duration = Duration::from_secs(1);
 
+/// Time for which messages wait for their definition, and for which a subscription stays beside the one that replaces
+/// it, whose publishers have to find it first.
+const OVERLAP: Duration = Duration::from_secs(1);
+
 /// Receiver of sentences for the user.
 pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -57,6 +61,8 @@ pub(crate) struct RecordOptions {
     pub(super) places: Vec<PathBuf>,
     /// Bytes of messages that may wait for the disk.
     pub(super) cache_bytes: usize,
+    /// Writes messages at once, in place of when they fill a chunk.
+    pub(super) is_at_once: bool,
     /// Stamps messages with ROS time in place of the system's.
     pub(super) is_sim_time: bool,
     pub(super) write: WriteOptions,
@@ -66,8 +72,13 @@ pub(crate) struct RecordOptions {
 struct Recorded {
     message_type: String,
     type_name: TypeName,
+    /// Everything that its publishers have offered so far.
     offered: Vec<Offered>,
     subscription: Option<Subscription>,
+    /// The subscription before, and the time at which the present one began.
+    before: Option<(Subscription, Instant)>,
+    /// Messages that have come while there are two subscriptions.
+    doubles: Arc<Doubles>,
     /// Messages that earlier subscriptions of the topic have lost.
     missed: u64,
     /// Messages for which the queue had no room.
@@ -79,8 +90,37 @@ struct Recorded {
 impl Recorded {
     /// Returns the messages that were lost on their way, and those for which the queue had no room.
     fn lost(&self) -> (u64, u64) {
-        let missed = self.subscription.as_ref().map_or(0, Subscription::missed);
-        (self.missed + missed, self.refused.load(Ordering::Relaxed))
+        let now = self.subscription.as_ref().map_or(0, Subscription::missed);
+        let before = self.before.as_ref().map_or(0, |(before, _)| before.missed());
+        (self.missed + now + before, self.refused.load(Ordering::Relaxed))
+    }
+
+    /// Ends the subscription before the present one.
+    fn end_before(&mut self) {
+        let Some((before, _)) = self.before.take() else { return };
+        self.missed += before.missed();
+        self.doubles.set(false);
+    }
+}
+
+/// Filter of messages that reach two subscriptions of a topic.
+#[derive(Default)]
+struct Doubles(Mutex<Option<BTreeSet<(Gid, u64)>>>);
+
+impl Doubles {
+    /// Begins to filter, or ends it.
+    fn set(&self, is_filtering: bool) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = is_filtering.then(BTreeSet::new);
+    }
+
+    /// Returns true if the message was here before.
+    fn is_double(&self, info: &MessageInfo) -> bool {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(seen) = &mut *seen else { return false };
+        // Messages over DDS have no number.
+        let number = info.publication_sequence_number.or_else(|| info.source_timestamp.map(nanoseconds));
+        let (Some(publisher), Some(number)) = (info.publisher_gid, number) else { return false };
+        !seen.insert((publisher, number))
     }
 }
 
@@ -94,6 +134,8 @@ pub(crate) struct Recorder {
     has_failed: Arc<AtomicBool>,
     names: BTreeMap<String, usize>,
     topics: Vec<(String, Recorded)>,
+    /// Places of topics whose messages wait for their definition, and since when they do.
+    waiting: Vec<(usize, Instant)>,
     /// Messages of all topics that have been received.
     received: Arc<AtomicU64>,
     /// Topics with types that are not recorded, which was told.
@@ -132,19 +174,20 @@ impl Recorder {
         let bag = BagWriter::create(folder, options.write.clone())?;
         let queue = Arc::new(Queue::new(options.cache_bytes));
         let has_failed = Arc::new(AtomicBool::new(false));
-        let writer = Writer::new(Arc::clone(&queue), bag, Arc::clone(&has_failed));
+        let writer = Writer::new(Arc::clone(&queue), bag, Arc::clone(&has_failed), options.is_at_once);
         let writer = thread::Builder::new().name("bag writer".to_owned()).spawn(|| writer.run());
         let writer = writer.map_err(|reason| CreateError::Io { path: folder.to_owned(), reason })?;
         Ok(Self {
             node: node.clone(),
             executor: executor.clone(),
-            types: Types::new(options.places.clone()),
+            types: Types::new(node, executor, options.places.clone()),
             options,
             queue,
             writer,
             has_failed,
             names: BTreeMap::new(),
             topics: Vec::new(),
+            waiting: Vec::new(),
             received: Arc::default(),
             refused: BTreeSet::new(),
             tell,
@@ -153,10 +196,17 @@ impl Recorder {
 
     /// Follows the graph, and subscribes to topics as they come. Ends only if nothing more can be written.
     pub(crate) async fn run(&mut self) {
+        if self.options.is_sim_time && self.node.now().as_nanos() == 0 {
+            (self.tell)("Waiting for the topic /clock");
+            while self.node.now().as_nanos() == 0 {
+                let _ = self.executor.sleep(ClockKind::Steady, PAUSE).await;
+            }
+        }
         loop {
             // The future is taken before the graph is read, so no change is missed.
             let change = self.node.wait_for_graph_change();
             self.look();
+            self.end_overlaps(self.now());
             self.tell_losses();
             if self.has_failed.load(Ordering::Relaxed) {
                 return;
@@ -192,6 +242,7 @@ impl Recorder {
     /// Tells the writer what was learnt about a type.
     fn learn(&mut self, answer: types::Answer) {
         let types::Answer { topics, definition } = answer;
+        self.waiting.retain(|(place, _)| !topics.contains(place));
         let definition = match definition {
             Ok(definition) => Some(definition),
             Err(reason) => {
@@ -201,6 +252,32 @@ impl Recorder {
         };
         for place in topics {
             self.queue.push(Item::Defined(place, definition.clone()));
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.executor.context().clock().now()
+    }
+
+    /// Ends what may only last for a moment: waits for definitions, and subscriptions that were replaced.
+    fn end_overlaps(&mut self, now: Instant) {
+        let is_over = |since: Instant| now.saturating_since(since) >= OVERLAP;
+        for (place, since) in std::mem::take(&mut self.waiting) {
+            if !is_over(since) {
+                self.waiting.push((place, since));
+                continue;
+            }
+            // A recorder that is killed should not lose more than a moment.
+            self.queue.push(Item::Defined(place, None));
+            let name = &self.topics[place].0;
+            (self.tell)(&format!(
+                "Topic '{name}': recorded without the definition of its messages until a node tells it"
+            ));
+        }
+        for (_, recorded) in &mut self.topics {
+            if recorded.before.as_ref().is_some_and(|(_, since)| is_over(*since)) {
+                recorded.end_before();
+            }
         }
     }
 
@@ -248,6 +325,8 @@ impl Recorder {
             type_name,
             offered: offered.clone(),
             subscription: None,
+            before: None,
+            doubles: Arc::default(),
             missed: 0,
             refused: Arc::default(),
             told: 0,
@@ -268,22 +347,32 @@ impl Recorder {
             hash: described,
             count: 0,
         }));
-        if let Some(answer) = self.types.ask(&self.node, &self.executor, &name, &message_type, hash, place) {
-            self.learn(answer);
+        match self.types.ask(&name, &message_type, hash, place) {
+            Some(answer) => self.learn(answer),
+            None => self.waiting.push((place, self.now())),
         }
         self.names.insert(name.clone(), place);
         self.topics.push((name.clone(), recorded));
         self.look_again(place, publishers);
     }
 
+    /// Returns the quality of service of a topic's subscription.
+    fn qos(&self, name: &str, offered: &[Offered]) -> Qos {
+        qos::overridden(qos::to_record(offered, DEPTH), self.options.overrides.get(name))
+    }
+
     /// Creates the subscription of a topic.
     fn subscribe(&self, name: &str, place: usize, recorded: &Recorded) -> Result<Subscription, String> {
-        let qos = qos::overridden(qos::to_record(&recorded.offered, DEPTH), self.options.overrides.get(name));
+        let qos = self.qos(name, &recorded.offered);
         let queue = Arc::clone(&self.queue);
         let refused = Arc::clone(&recorded.refused);
         let received = Arc::clone(&self.received);
+        let doubles = Arc::clone(&recorded.doubles);
         let clock = self.options.is_sim_time.then(|| self.node.clone());
         let callback = move |message: SerializedMessage, info: MessageInfo| {
+            if doubles.is_double(&info) {
+                return;
+            }
             received.fetch_add(1, Ordering::Relaxed);
             let arrival = nanoseconds(info.received_timestamp);
             let log_time = clock.as_ref().map_or(arrival, |node| node.now().as_nanos());
@@ -308,33 +397,37 @@ impl Recorder {
             let reason = format!("the bag has the topic with the type {message_type}, and one type for each topic");
             self.refuse(&name, &other.type_name, &reason);
         }
-        let offered = offered_by(publishers, &message_type);
         let recorded = &mut self.topics[place].1;
-        if offered.is_empty() || offered == recorded.offered {
+        let before = recorded.offered.clone();
+        // Those that have gone count, too: their messages are in the bag.
+        if !qos::add(&mut recorded.offered, &offered_by(publishers, &message_type)) {
             return;
         }
-        let before = qos::to_record(&recorded.offered, DEPTH);
-        recorded.offered.clone_from(&offered);
-        if qos::to_record(&offered, DEPTH) != before {
+        let offered = recorded.offered.clone();
+        if self.qos(&name, &offered) != self.qos(&name, &before) {
             self.subscribe_anew(&name, place);
         }
         self.queue.push(Item::Offered(place, offered));
     }
 
-    /// Subscribes with other quality of service, so that all publishers are heard.
+    /// Subscribes with weaker quality of service, so that all publishers are heard.
     fn subscribe_anew(&mut self, name: &str, place: usize) {
-        let recorded = &mut self.topics[place].1;
-        if let Some(before) = recorded.subscription.take() {
-            recorded.missed += before.missed();
-        }
+        // From here on, a message that both subscriptions get is taken once.
+        self.topics[place].1.doubles.set(true);
         match self.subscribe(name, place, &self.topics[place].1) {
             Ok(subscription) => {
-                self.topics[place].1.subscription = Some(subscription);
+                let now = self.now();
+                let recorded = &mut self.topics[place].1;
+                let replaced = recorded.subscription.replace(subscription);
+                if let Some((before, _)) = recorded.before.take() {
+                    recorded.missed += before.missed();
+                }
+                recorded.before = replaced.map(|before| (before, now));
                 (self.tell)(&format!(
-                    "Subscribed to topic '{name}' anew, because its publishers offer less than before"
+                    "Subscribed to topic '{name}' anew, because a publisher offers less than those before"
                 ));
             }
-            Err(reason) => (self.tell)(&format!("Topic '{name}' is not recorded any more: {reason}")),
+            Err(reason) => (self.tell)(&format!("Topic '{name}': publishers that offer less are not heard: {reason}")),
         }
     }
 
@@ -353,7 +446,13 @@ impl Recorder {
 
     /// Ends the recording, and the bag.
     pub(crate) fn finish(self) -> Recording {
-        let Self { queue, writer, topics, options, tell, .. } = self;
+        let Self { queue, writer, topics, options, tell, waiting, .. } = self;
+        for (place, _) in waiting {
+            let name = &topics[place].0;
+            tell(&format!(
+                "Topic '{name}': recorded without the definition of its messages, which nobody had told yet"
+            ));
+        }
         let mut lost: BTreeMap<String, u64> = BTreeMap::new();
         let mut names = Vec::new();
         for (name, recorded) in topics {

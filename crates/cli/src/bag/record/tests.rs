@@ -157,17 +157,142 @@ fn publisher_that_offers_less_is_heard_too() {
         loose.publish(text("two")).unwrap();
         reliable.publish(text("three")).unwrap();
         progress.reach(3).await;
+        // The one that offers less goes and comes again: nothing changes.
+        drop(loose);
+        reliable.publish(text("four")).unwrap();
+        progress.reach(4).await;
+        let loose = node.create_publisher::<Text>(PublisherOptions::new("topic").best_effort()).unwrap();
+        loose.publish(text("five")).unwrap();
+        progress.reach(5).await;
     });
+    stage.recorder.look();
+    stage.recorder.end_overlaps(stage.recorder.now() + OVERLAP);
     let told = told.lock().unwrap().clone();
-    assert!(told[1].contains("anew"), "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.contains("anew")).count(), 1, "{told:?}");
+    let (_scratch, recording, bag, _) = stage.finish();
+    assert_eq!((bag.metadata.count, bag.metadata.topics[0].offered.len(), recording.lost.len()), (5, 2, 0));
+}
+
+#[test]
+fn latched_messages_are_recorded_once_though_publishers_come_and_go() {
+    let mut stage = Stage::new("once", options(&["/topic"]));
+    let node = stage.robot.node("talker");
+    let latched = node.create_publisher::<Text>(PublisherOptions::new("topic").keep_last(1).transient_local()).unwrap();
+    latched.publish(text("one")).unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        progress.reach(1).await;
+        let volatile = node.create_publisher::<Text>("topic").unwrap();
+        volatile.wait_for_subscription().await;
+        volatile.publish(text("two")).unwrap();
+        progress.reach(2).await;
+    });
+    stage.recorder.look();
+    stage.recorder.end_overlaps(stage.recorder.now() + OVERLAP);
+    let progress = stage.progress();
+    stage.while_running(async {
+        latched.publish(text("three")).unwrap();
+        progress.reach(3).await;
+    });
     let (_scratch, _, bag, _) = stage.finish();
-    assert_eq!((bag.metadata.count, bag.metadata.topics[0].offered.len()), (3, 2));
+    assert_eq!(bag.metadata.count, 3);
+}
+
+#[test]
+fn offers_of_publishers_that_have_gone_stay_in_the_bag() {
+    let mut stage = Stage::new("gone", options(&["/tf_static"]));
+    let node = stage.robot.node("talker");
+    let latched = || PublisherOptions::new("tf_static").keep_last(1).transient_local();
+    let mut publishers: Vec<_> = (0..3).map(|_| node.create_publisher::<Text>(latched()).unwrap()).collect();
+    while !publishers.is_empty() {
+        stage.recorder.look();
+        publishers.pop();
+    }
+    stage.recorder.look();
+    let (_scratch, _, bag, _) = stage.finish();
+    assert_eq!(bag.metadata.topics[0].offered.len(), 3);
+    // A file of the bag says it by itself.
+    let alone = Bag::open(&bag.files[0]).unwrap();
+    assert_eq!(alone.metadata.topics[0].offered, bag.metadata.topics[0].offered);
+}
+
+#[test]
+fn messages_are_written_before_their_definition_is_known() {
+    let mut stage = Stage::new("early", options(&["/topic"]));
+    let node = stage.robot.node("talker");
+    let latched = PublisherOptions::new("topic").keep_last(1).transient_local();
+    let publisher = node.create_publisher::<Text>(latched).unwrap();
+    publisher.publish(text("one")).unwrap();
+    stage.recorder.look();
+    // No node has been asked yet, because nothing has run.
+    stage.recorder.end_overlaps(stage.recorder.now() + OVERLAP);
+    let progress = stage.progress();
+    let told = Arc::clone(&stage.told);
+    let executor = stage.robot.session.ros().executor().handle();
+    stage.while_running(async {
+        progress.reach(1).await;
+        // The answer comes behind the first message, or before it.
+        publisher.publish(text("two")).unwrap();
+        progress.reach(2).await;
+        executor.sleep(ClockKind::Steady, Duration::from_millis(1)).await.unwrap();
+    });
+    assert!(told.lock().unwrap()[1].contains("until a node tells it"));
+    let (_scratch, _, bag, _) = stage.finish();
+    assert_eq!((bag.metadata.topics.len(), bag.metadata.count), (1, 2));
+    let alone = Bag::open(&bag.files[0]).unwrap();
+    assert_eq!((alone.metadata.topics.len(), alone.metadata.count), (1, 2));
+    assert_eq!(bag.messages(&Wanted::default()).filter(Result::is_ok).count(), 2);
+}
+
+#[test]
+fn failed_question_does_not_concern_other_topics_of_the_type() {
+    let mut stage = Stage::new("failed", options(&["/mixed", "/text"]));
+    let node = stage.robot.node("talker");
+    let _text = node.create_publisher::<Text>("mixed").unwrap();
+    let _twist = node.create_publisher::<Twist>("mixed").unwrap();
+    let other = node.create_publisher::<Text>("text").unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        other.wait_for_subscription().await;
+        other.publish(text("one")).unwrap();
+        progress.reach(1).await;
+    });
+    let (_scratch, _, bag, told) = stage.finish();
+    let file = std::fs::read(&bag.files[0]).unwrap();
+    assert!(file.windows(12).any(|part| part == b"string data\n"), "{told:?}");
+}
+
+#[test]
+fn simulated_time_is_waited_for() {
+    let mut stage = Stage::new("sim", RecordOptions { is_sim_time: true, ..options(&["/topic"]) });
+    let session = &stage.robot.session;
+    let time = session.ros().context().ros_time();
+    let _guard = session.node().use_sim_time(&session.ros().executor().handle(), &time).unwrap();
+    let node = stage.robot.node("talker");
+    let latched = PublisherOptions::new("topic").keep_last(1).transient_local();
+    let publisher = node.create_publisher::<Text>(latched).unwrap();
+    publisher.publish(text("before the clock")).unwrap();
+    let clock = node.create_publisher::<rospin_node::interfaces::rosgraph_msgs::Clock>("/clock").unwrap();
+    let progress = stage.progress();
+    let told = Arc::clone(&stage.told);
+    stage.while_running(async {
+        clock.wait_for_subscription().await;
+        // The recorder runs before the clock does.
+        while told.lock().unwrap().is_empty() {
+            progress.1.sleep(ClockKind::Steady, Duration::from_millis(1)).await.unwrap();
+        }
+        let now = rospin_node::interfaces::builtin_interfaces::Time { sec: 5, nanosec: 0 };
+        clock.publish(rospin_node::interfaces::rosgraph_msgs::Clock { clock: now }).unwrap();
+        progress.reach(1).await;
+    });
+    let (_scratch, _, bag, told) = stage.finish();
+    assert_eq!(bag.metadata.times, Some((5_000_000_000, 5_000_000_000)), "{told:?}");
 }
 
 #[test]
 fn every_message_is_in_the_bag_or_counted_as_lost() {
-    // Without a cache, one message at a time has room.
-    let mut stage = Stage::new("counted", RecordOptions { cache_bytes: 0, ..options(&["/topic"]) });
+    // One message at a time has room.
+    let mut stage = Stage::new("counted", RecordOptions { cache_bytes: 1, ..options(&["/topic"]) });
     let node = stage.robot.node("talker");
     let publisher = node.create_publisher::<Text>(PublisherOptions::new("topic").keep_last(500)).unwrap();
     let progress = stage.progress();

@@ -38,11 +38,13 @@ pub(super) struct Writer {
     /// Bytes of messages that wait for definitions.
     waiting: usize,
     has_failed: Arc<AtomicBool>,
+    /// Writes messages before it takes further ones.
+    is_at_once: bool,
 }
 
 impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, bag: BagWriter, has_failed: Arc<AtomicBool>) -> Self {
-        Self { queue, bag, topics: Vec::new(), waiting: 0, has_failed }
+    pub(super) fn new(queue: Arc<Queue>, bag: BagWriter, has_failed: Arc<AtomicBool>, is_at_once: bool) -> Self {
+        Self { queue, bag, topics: Vec::new(), waiting: 0, has_failed, is_at_once }
     }
 
     /// Writes until the queue is closed.
@@ -52,7 +54,7 @@ impl Writer {
             for item in items {
                 self.add(item);
             }
-            if flushed.elapsed() >= FLUSH {
+            if self.is_at_once || flushed.elapsed() >= FLUSH {
                 self.bag.flush();
                 flushed = Instant::now();
             }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rospin::message::SerializedMessage;
 use rospin::msgs::std_msgs::msg::String as Text;
 use rospin::qos::{Durability, History, Reliability};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::command::testing::play;
 use super::mcap::{Compression, Layout, Wanted};
@@ -124,6 +125,42 @@ fn bag_is_split_by_duration_and_read_as_one() {
     let bag = Bag::open(&folder).unwrap();
     assert_eq!((&bag.metadata.topics, bag.metadata.times), (&described.topics, described.times));
     assert_eq!((&bag.metadata.files, heard(&bag).0), (&described.files, expected.to_vec()));
+}
+
+#[test]
+fn clock_that_is_set_back_does_not_end_the_splitting() {
+    let scratch = Scratch::new("back");
+    let folder = scratch.path("drive");
+    let options = WriteOptions { duration_ns_max: Some(2_000_000_000), ..WriteOptions::default() };
+    let said = [(0, 100_000_000, 0, "one"), (0, 0, 0, "two"), (0, 1_000, 0, "three"), (0, 2_500, 0, "four")];
+    write(&folder, options, &[topic("/a", false)], &said);
+    let counts: Vec<u64> = Bag::open(&folder).unwrap().metadata.files.iter().map(|file| file.count).collect();
+    assert_eq!(counts, [3, 1]);
+}
+
+#[test]
+fn messages_that_are_compressed_by_themselves_are_recognised_without_metadata() {
+    let scratch = Scratch::new("compressed");
+    let folder = scratch.path("drive");
+    let mut bag = BagWriter::create(&folder, WriteOptions::default()).unwrap();
+    let place = bag.add_topic(topic("/a", false), None);
+    let message = SerializedMessage::serialize(&Text { data: "hello".to_owned() }).unwrap();
+    let payload = compress_to_vec(message.as_bytes(), CompressionLevel::Fastest);
+    bag.write(place, Stamped { number: 0, log_time: BEGIN, publish_time: BEGIN, payload: &payload });
+    bag.finish().unwrap();
+    assert_eq!(heard(&Bag::open(&folder.join("drive_0.mcap")).unwrap()).0, ["/a hello"]);
+}
+
+#[test]
+fn types_of_one_name_and_different_hashes_have_their_own_definitions() {
+    let scratch = Scratch::new("hashes");
+    let folder = scratch.path("drive");
+    let mut bag = BagWriter::create(&folder, WriteOptions::default()).unwrap();
+    bag.add_topic(topic("/a", false), Some("string data\n".to_owned()));
+    bag.add_topic(Topic { hash: "RIHS01_0".to_owned(), ..topic("/b", false) }, Some("string other\n".to_owned()));
+    bag.finish().unwrap();
+    let file = fs::read(folder.join("drive_0.mcap")).unwrap();
+    assert!(file.windows(13).any(|part| part == b"string other\n"));
 }
 
 #[test]
