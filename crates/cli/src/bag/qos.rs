@@ -8,6 +8,7 @@ use rospin::Qos;
 use rospin::graph::Endpoint;
 use rospin::qos::{Durability, History, Liveliness, Reliability};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Seconds and nanoseconds that stand for "no limit".
 const INFINITE: (u64, u64) = (9_223_372_036, 854_775_807);
@@ -172,10 +173,69 @@ pub(crate) fn from_yaml(text: &str) -> Result<Vec<Offered>, String> {
     Ok(profiles.iter().map(Offered::from).collect())
 }
 
-/// Returns the profiles of a file as `--qos-profile-overrides-path` takes it: one for each topic.
+/// Entries of a profile.
+const ENTRIES: [&str; 9] = [
+    "history",
+    "depth",
+    "reliability",
+    "durability",
+    "deadline",
+    "lifespan",
+    "liveliness",
+    "liveliness_lease_duration",
+    "avoid_ros_namespace_conventions",
+];
+
+/// Returns the profiles of a file as `--qos-profile-overrides-path` takes it: one for each topic. The error is the
+/// reason for which it cannot be used.
 pub(crate) fn overrides(text: &str) -> Result<BTreeMap<String, Offered>, String> {
+    if text.trim().is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let entries: BTreeMap<String, BTreeMap<String, IgnoredAny>> =
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    for (topic, entries) in &entries {
+        if let Some(unknown) = entries.keys().find(|entry| !ENTRIES.contains(&entry.as_str())) {
+            return Err(format!("topic {topic}: `{unknown}` is no policy; there are {}", ENTRIES.join(", ")));
+        }
+    }
     let profiles: BTreeMap<String, Profile> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
-    Ok(profiles.iter().map(|(topic, profile)| (topic.clone(), Offered::from(profile))).collect())
+    let mut overrides = BTreeMap::new();
+    for (topic, profile) in &profiles {
+        let by = overriding(profile).map_err(|reason| format!("topic {topic}: {reason}"))?;
+        overrides.insert(format!("/{}", topic.trim_start_matches('/')), by);
+    }
+    Ok(overrides)
+}
+
+/// Returns what a profile of a file of overrides says. The error is the reason for which it says nothing.
+fn overriding(profile: &Profile) -> Result<Offered, String> {
+    let mut by = Offered::from(profile);
+    let is_known = [
+        ("history", &profile.history, by.history.is_some()),
+        ("reliability", &profile.reliability, by.reliability.is_some()),
+        ("durability", &profile.durability, by.durability.is_some()),
+        ("liveliness", &profile.liveliness, by.liveliness.is_some()),
+    ];
+    for (name, policy, is_known) in is_known {
+        let text = match policy {
+            None => continue,
+            Some(Policy::Name(text)) => text.clone(),
+            Some(Policy::Number(number)) => number.to_string(),
+        };
+        if !is_known && !["system_default", "best_available"].contains(&text.as_str()) {
+            return Err(format!("`{text}` is no value of `{name}`"));
+        }
+    }
+    // A depth alone means the latest ones, as it does for rosbag2.
+    if by.depth().is_some() || (profile.history.is_none() && profile.depth.is_some()) {
+        let depth = usize::try_from(profile.depth.unwrap_or_default()).unwrap_or_default();
+        if depth == 0 {
+            return Err("`history: keep_last` needs a `depth` of at least 1".to_owned());
+        }
+        by.history = Some(History::KeepLast(depth));
+    }
+    Ok(by)
 }
 
 /// Adds profiles that are not known yet. A profile that several publishers have at the same time is there as often.
@@ -345,5 +405,21 @@ mod tests {
             (qos.reliability, qos.depth(), qos.durability),
             (Reliability::BestEffort, Some(3), Durability::Volatile)
         );
+    }
+
+    #[test]
+    fn overrides_that_say_nothing_are_refused() {
+        let refused = |text: &str| overrides(text).unwrap_err();
+        assert!(
+            refused("/a:\n  reliability: best_efort\n").contains("topic /a: `best_efort` is no value of `reliability`")
+        );
+        assert!(refused("/a:\n  relyability: reliable\n").contains("`relyability` is no policy"));
+        assert!(refused("/a:\n  history: keep_last\n").contains("needs a `depth`"));
+        assert!(refused("/a:\n  depth: -3\n").contains("at least 1"));
+        let all = overrides("/a:\n  history: keep_all\n  depth: 0\n").unwrap();
+        assert_eq!(all["/a"].history, Some(History::KeepAll));
+        let alone = overrides("a:\n  depth: 3\n  durability: system_default\n").unwrap();
+        assert_eq!(overridden(Qos::default(), alone.get("/a")).depth(), Some(3));
+        assert!(overrides("").unwrap().is_empty());
     }
 }

@@ -126,8 +126,16 @@ impl Bag {
 
     /// Finds out what the files have, where no metadata says it.
     fn survey(&mut self) -> Result<(), ReadError> {
+        let mut unreadable = None;
         for path in &self.files {
-            let Content { storage, topics, times, damages } = content(path)?;
+            let Content { storage, topics, times, damages } = match content(path) {
+                Ok(content) => content,
+                Err(error) => {
+                    self.damages.push(error.to_string());
+                    unreadable.get_or_insert(error);
+                    continue;
+                }
+            };
             if self.files.len() == 1
                 && topics.is_empty()
                 && let Some(damage) = damages.first()
@@ -148,7 +156,10 @@ impl Bag {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.metadata.files.push(FileOf { path: name, times, count });
         }
-        Ok(())
+        match unreadable {
+            Some(error) if self.metadata.files.is_empty() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the messages that are wanted, file by file, each file in the order of its messages' times. An error is
@@ -252,6 +263,9 @@ fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
+    // A recorder that compresses files may be killed before it removes the one that it has compressed.
+    let names = files.clone();
+    files.retain(|path| path.extension() != Some("zstd".as_ref()) || !names.contains(&path.with_extension("")));
     files.sort_by_cached_key(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.split('.').next().unwrap_or_default();
@@ -352,8 +366,8 @@ impl Messages {
     }
 }
 
-/// Beginning of what Zstandard has compressed. No message in CDR begins so, and a bag without metadata does not say that
-/// its messages are compressed.
+/// Beginning of what Zstandard has compressed. No message in CDR begins so, and a bag without metadata does not say
+/// that its messages are compressed.
 const ZSTD: &[u8] = &[0x28, 0xB5, 0x2F, 0xFD];
 
 /// Largest message that is decompressed, in bytes.

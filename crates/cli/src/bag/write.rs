@@ -40,21 +40,27 @@ pub(crate) type Definition = Option<String>;
 struct Entry {
     topic: Topic,
     definition: Definition,
-    channel: Option<u16>,
-    /// Channels of the current file from before the definition was known.
-    undefined: Vec<u16>,
+    channels: Channels,
     lost: u64,
+}
+
+/// Channels of a topic in a file.
+#[derive(Default)]
+struct Channels {
+    current: Option<u16>,
+    /// Those from before the definition was known.
+    undefined: Vec<u16>,
 }
 
 impl Entry {
     /// Returns true if the channel of the current file is one of the topic.
     fn has(&self, channel: u16) -> bool {
-        self.channel == Some(channel) || self.undefined.contains(&channel)
+        self.channels.current == Some(channel) || self.channels.undefined.contains(&channel)
     }
 
     /// Returns the number of the topic's messages among these of the current file.
     fn count(&self, counts: &Counts) -> u64 {
-        let channels = self.undefined.iter().chain(&self.channel);
+        let channels = self.channels.undefined.iter().chain(&self.channels.current);
         channels.map(|channel| counts.get(channel).copied().unwrap_or_default()).sum()
     }
 }
@@ -66,6 +72,8 @@ pub(crate) struct BagWriter {
     options: WriteOptions,
     topics: Vec<Entry>,
     file: McapFile,
+    /// The file before, which is complete, with the channels that each topic has in it.
+    previous: Option<(McapFile, Vec<Channels>)>,
     /// Schemas of the current file, by the name and the hash of the type.
     schemas: BTreeMap<(String, String), u16>,
     /// Earliest time of a message of the current file.
@@ -111,6 +119,7 @@ impl BagWriter {
             options,
             topics: Vec::new(),
             file,
+            previous: None,
             schemas: BTreeMap::new(),
             file_start: None,
             files: Vec::new(),
@@ -124,8 +133,7 @@ impl BagWriter {
         self.topics.push(Entry {
             topic: Topic { count: 0, ..topic },
             definition,
-            channel: None,
-            undefined: Vec::new(),
+            channels: Channels::default(),
             lost: 0,
         });
         let place = self.topics.len() - 1;
@@ -148,14 +156,14 @@ impl BagWriter {
         if entry.definition.replace(definition).is_some() {
             return;
         }
-        entry.undefined.extend(entry.channel.take());
+        entry.channels.undefined.extend(entry.channels.current.take());
         match self.channel(place) {
             Err(reason) => self.fail(&reason),
             Ok(Some(_)) => {}
             Ok(None) => {
                 // The file has no room for another channel.
-                let entry = &mut self.topics[place];
-                entry.channel = entry.undefined.pop();
+                let channels = &mut self.topics[place].channels;
+                channels.current = channels.undefined.pop();
             }
         }
     }
@@ -163,8 +171,8 @@ impl BagWriter {
     /// Returns the topic's channel in the current file; `None` if the file has no room for another one.
     fn channel(&mut self, place: usize) -> io::Result<Option<u16>> {
         let entry = &mut self.topics[place];
-        if entry.channel.is_some() || self.failure.is_some() {
-            return Ok(entry.channel);
+        if entry.channels.current.is_some() || self.failure.is_some() {
+            return Ok(entry.channels.current);
         }
         let Topic { name, message_type, offered, hash, .. } = &entry.topic;
         let key = (message_type.clone(), hash.clone());
@@ -187,8 +195,8 @@ impl BagWriter {
         let Some(schema) = schema else { return Ok(None) };
         let offered = to_yaml(offered, 0);
         let metadata = [("offered_qos_profiles", offered.trim_end()), ("topic_type_hash", hash.as_str())];
-        entry.channel = self.file.add_channel(schema, name, "cdr", &metadata)?;
-        Ok(entry.channel)
+        entry.channels.current = self.file.add_channel(schema, name, "cdr", &metadata)?;
+        Ok(entry.channels.current)
     }
 
     /// Adds a message of a topic. Returns false if it is lost, which [`lost`](Self::lost) counts.
@@ -261,17 +269,15 @@ impl BagWriter {
             return;
         }
         let path = self.folder.join(file_name(&self.name, self.files.len()));
-        match McapFile::create(&path, self.options.layout) {
-            Ok(file) => self.file = file,
+        let file = match McapFile::create(&path, self.options.layout) {
+            Ok(file) => file,
             Err(reason) => return self.fail(&reason),
-        }
+        };
+        let channels = self.topics.iter_mut().map(|entry| std::mem::take(&mut entry.channels)).collect();
+        self.previous = Some((std::mem::replace(&mut self.file, file), channels));
         self.is_ended = false;
         self.schemas.clear();
         self.file_start = None;
-        for entry in &mut self.topics {
-            entry.channel = None;
-            entry.undefined.clear();
-        }
         for place in 0..self.topics.len() {
             if let Err(reason) = self.channel(place) {
                 return self.fail(&reason);
@@ -321,6 +327,25 @@ impl BagWriter {
         }
     }
 
+    /// Removes the current file, which is not in the metadata, and takes up the one before. Returns false if there is
+    /// none, or the current one has messages.
+    pub(super) fn go_back(&mut self) -> bool {
+        if !self.file.counts().is_empty() {
+            return false;
+        }
+        let Some((file, channels)) = self.previous.take() else { return false };
+        let _ = fs::remove_file(self.folder.join(file_name(&self.name, self.files.len())));
+        self.file = file;
+        for entry in &mut self.topics {
+            entry.channels = Channels::default();
+        }
+        for (entry, channels) in self.topics.iter_mut().zip(channels) {
+            entry.channels = channels;
+        }
+        self.is_ended = true;
+        true
+    }
+
     /// Returns the numbers of lost messages, by topic.
     pub(crate) fn lost(&self) -> Vec<u64> {
         self.topics.iter().map(|entry| entry.lost).collect()
@@ -335,7 +360,16 @@ impl BagWriter {
     /// it. Returns the content of the bag.
     pub(crate) fn finish(&mut self) -> io::Result<Metadata> {
         self.flush();
-        let ended = if self.is_ended { Ok(()) } else { self.end_file() };
+        let mut ended = if self.is_ended { Ok(()) } else { self.end_file() };
+        if ended.as_ref().is_err_and(is_full) {
+            // Not even its summary had room.
+            self.leave_file();
+            if self.go_back() {
+                ended = Ok(());
+            } else {
+                self.enter_file(self.files.len());
+            }
+        }
         let path = self.folder.join(FILE);
         loop {
             let metadata = self.metadata();
@@ -345,6 +379,9 @@ impl BagWriter {
             let mut lost = Counts::new();
             let has_room = is_full(&reason) && self.file.give_room(&mut lost);
             self.count_lost(&lost);
+            if !has_room && is_full(&reason) && self.go_back() {
+                continue;
+            }
             if !has_room {
                 let _ = fs::remove_file(&path);
                 return Err(reason);

@@ -67,6 +67,15 @@ fn to_stderr() -> Tell {
     Arc::new(|sentence| drop(writeln!(io::stderr().lock(), "{sentence}")))
 }
 
+/// The environment variable with the places where ROS 2 packages are installed.
+const PLACES: &str = "AMENT_PREFIX_PATH";
+
+/// Returns the places where ROS 2 packages are installed.
+fn places() -> Vec<PathBuf> {
+    let places = std::env::var_os(PLACES).unwrap_or_default();
+    std::env::split_paths(&places).filter(|place| !place.as_os_str().is_empty()).collect()
+}
+
 /// Reasons for which an option's file cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum FileFailure {

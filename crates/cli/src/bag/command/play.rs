@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rospin::Middlewares;
 use rospin::time::ClockKind;
 use rospin_report::{Failure, number};
 
-use super::{counted, keyboard, overrides, to_stderr};
+use super::{counted, keyboard, overrides, places, to_stderr};
 use crate::bag::choice::Choice;
 use crate::bag::play::{Control, PlayOptions, Player};
 use crate::bag::read::Bag;
@@ -50,8 +51,12 @@ pub(super) struct Options {
     start_offset: Duration,
 
     /// Ends after so many seconds of the bag
-    #[arg(long, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.0, 1e9))]
-    playback_duration: Option<Duration>,
+    #[arg(long, value_name = "SECONDS", value_parser = limit, allow_negative_numbers = true)]
+    playback_duration: Option<Limit>,
+
+    /// Ends at that time of the bag, in seconds since 1970
+    #[arg(long, value_name = "SECONDS", value_parser = limit, allow_negative_numbers = true)]
+    playback_until_sec: Option<Limit>,
 
     /// Begins again at the end
     #[arg(long = "loop", short = 'l')]
@@ -81,9 +86,25 @@ pub(super) struct Options {
     #[arg(long, conflicts_with = "start_paused")]
     disable_keyboard_controls: bool,
 
+    /// Does nothing: as much is read ahead as is needed. `ros2` has it
+    #[arg(long, value_name = "MESSAGES", hide = true)]
+    read_ahead_queue_size: Option<u64>,
+
     /// Does nothing: files say what they are. `ros2` has it
     #[arg(long, short, value_name = "ID", hide = true)]
     storage: Option<String>,
+}
+
+/// A time; `None` without a limit.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<Duration>);
+
+/// Reads a limit in seconds. A negative one is none, as for `ros2`.
+fn limit(text: &str) -> Result<Limit, String> {
+    if text.parse::<f64>().is_ok_and(|seconds| seconds < 0.0) {
+        return Ok(Limit(None));
+    }
+    number::parse_seconds(text, 0.0, 1e10).map(|limit| Limit(Some(limit)))
 }
 
 /// Reads a rule such as `/old:=/new`.
@@ -101,12 +122,15 @@ impl Options {
             choice: self.choice.clone(),
             rate: self.rate,
             start_offset: self.start_offset,
-            duration: self.playback_duration,
+            duration: self.playback_duration.and_then(|limit| limit.0),
+            until: self.playback_until_sec.and_then(|limit| limit.0),
             is_loop: self.is_loop,
             clock_hz: self.clock,
             delay: self.delay,
             remaps: self.remap.iter().cloned().collect::<BTreeMap<_, _>>(),
             overrides: overrides(self.qos_profile_overrides_path.as_deref())?,
+            places: places(),
+            needs_hash: false,
         })
     }
 }
@@ -127,8 +151,13 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure>
         return Err(Failure::input(PlayFailure::NoKeyboard));
     }
     let bag = Bag::open(&options.bag).map_err(Failure::input)?;
-    let play = options.to_play()?;
+    let mut play = options.to_play()?;
     let session = Session::join_as(&Discovery::default(), Some("rosbag2_player"))?;
+    play.needs_hash = Middlewares::from_env().map_err(Failure::input)? == Middlewares::Zenoh;
+    if play.needs_hash && bag.metadata.topics.iter().any(|topic| topic.hash.is_empty()) {
+        // Subscriptions may tell the hashes.
+        session.discover()?;
+    }
     let control = Arc::new(Control::new(options.start_paused));
     let _keys = if options.disable_keyboard_controls { None } else { keyboard::listen(&control) };
     play_bag(&session, &bag, &play, &control, to_stderr(), LINGER, out)
@@ -211,6 +240,9 @@ mod tests {
         assert_eq!(play.choice.topics, ["/x", "/y"]);
         assert_eq!(options(&["drive", "--clock", "100"]).unwrap().clock, Some(100.0));
         assert_eq!(options(&["drive"]).unwrap().clock, None);
+        let limits = options(&["drive", "--playback-duration", "-1", "--playback-until-sec", "1700000000.5"]).unwrap();
+        let limits = limits.to_play().unwrap();
+        assert_eq!((limits.duration, limits.until), (None, Some(Duration::from_millis(1_700_000_000_500))));
     }
 
     #[test]

@@ -7,16 +7,13 @@ use clap::{ArgGroup, Args, ValueEnum};
 use jiff::ZonedDateTime;
 use rospin_report::Failure;
 
-use super::{counted, overrides, to_stderr};
+use super::{counted, overrides, places, to_stderr};
 use crate::bag::choice::Choice;
 use crate::bag::info::{seconds, size};
 use crate::bag::mcap::{Compression, Layout};
 use crate::bag::record::{RecordOptions, Recorder, Recording, Tell};
 use crate::bag::write::{CreateError, WriteOptions};
 use crate::ros::{Discovery, Session};
-
-/// The environment variable with the places where ROS 2 packages are installed.
-const PLACES: &str = "AMENT_PREFIX_PATH";
 
 /// Bytes of messages that may wait for the disk, unless the user says otherwise; as in rosbag2.
 const CACHE: usize = 100 << 20;
@@ -56,7 +53,7 @@ enum Storage {
 
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("chosen").args(["names", "topics", "regex", "all"]).multiple(true).required(true))]
+#[command(group = ArgGroup::new("chosen").args(["names", "topics", "regex", "all", "all_topics"]).multiple(true).required(true))]
 #[command(after_help = "\
 Ends with Ctrl-C or SIGTERM, and with a complete bag. Messages that were lost are told while it
 records and at the end, by topic. Definitions of messages come from AMENT_PREFIX_PATH, and else
@@ -73,9 +70,13 @@ pub(super) struct Options {
     #[arg(value_name = "TOPIC")]
     names: Vec<String>,
 
-    /// Records all topics, also those that come later
-    #[arg(long, short, visible_alias = "all-topics")]
+    /// Records all topics, also those that come later, and the events of services
+    #[arg(long, short)]
     all: bool,
+
+    /// Records all topics, also those that come later
+    #[arg(long)]
+    all_topics: bool,
 
     #[command(flatten)]
     choice: Choice,
@@ -124,6 +125,10 @@ pub(super) struct Options {
     #[arg(long)]
     use_sim_time: bool,
 
+    /// Does nothing: there are none. `ros2` has it
+    #[arg(long, hide = true)]
+    disable_keyboard_controls: bool,
+
     /// Name of the recorder's node
     #[arg(long, value_name = "NAME", default_value = "rosbag2_recorder")]
     node_name: String,
@@ -151,18 +156,17 @@ impl Options {
     fn to_record(&self) -> Result<RecordOptions, Failure> {
         let mut choice = self.choice.clone();
         choice.topics.extend(self.names.iter().cloned());
-        if self.all {
+        if self.all || self.all_topics {
             // As in rosbag2, this overrides names and expressions.
             (choice.topics, choice.regex) = (Vec::new(), None);
         }
-        let places = std::env::var_os(PLACES).unwrap_or_default();
-        let places = std::env::split_paths(&places).filter(|place| !place.as_os_str().is_empty());
         let limit = |number: u64| (number > 0).then_some(number);
         Ok(RecordOptions {
             choice,
             with_hidden: self.include_hidden_topics,
+            with_events: self.all,
             overrides: overrides(self.qos_profile_overrides_path.as_deref())?,
-            places: places.collect(),
+            places: places(),
             // As in rosbag2, zero does without a cache. What the disk has not taken yet needs memory all the same.
             cache_bytes: if self.max_cache_size == 0 { CACHE } else { self.max_cache_size },
             is_at_once: self.max_cache_size == 0,

@@ -1,8 +1,8 @@
 //! Messages of an MCAP file, one after the other.
 //!
 //! A file with a summary is read in the order of the messages' times: a chunk is read once a message of it may be the
-//! next. Other files, which are cut off or have no chunks, or whose summary lacks something, are read from the beginning
-//! on; only the messages of a chunk are sorted.
+//! next. Other files, which are cut off or have no chunks, or whose summary lacks something, are read from the
+//! beginning on; only the messages of a chunk are sorted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

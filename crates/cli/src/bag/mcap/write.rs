@@ -140,7 +140,8 @@ impl McapFile {
         Ok(Some(id))
     }
 
-    /// Adds a channel of messages in that encoding, and returns its id; `None` if there are as many as the format has ids for.
+    /// Adds a channel of messages in that encoding, and returns its id; `None` if there are as many as the format has
+    /// ids for.
     pub(crate) fn add_channel(
         &mut self,
         schema: u16,

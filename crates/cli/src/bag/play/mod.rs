@@ -11,12 +11,14 @@ mod timeline;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rospin::dynamic::MessageType;
 use rospin::errors::TopicError;
 use rospin::message::{SerializedMessage, TypeName};
 use rospin::qos::Durability;
@@ -58,6 +60,8 @@ pub(crate) struct PlayOptions {
     pub(super) start_offset: Duration,
     /// Time of the bag after which it ends.
     pub(super) duration: Option<Duration>,
+    /// Time since 1970 after which it ends.
+    pub(super) until: Option<Duration>,
     pub(super) is_loop: bool,
     /// Messages on `/clock` in a second.
     pub(super) clock_hz: Option<f64>,
@@ -65,6 +69,10 @@ pub(crate) struct PlayOptions {
     /// Other names of topics.
     pub(super) remaps: BTreeMap<String, String>,
     pub(super) overrides: BTreeMap<String, Offered>,
+    /// Places where packages with message definitions are installed.
+    pub(super) places: Vec<PathBuf>,
+    /// True if subscriptions hear only publishers that tell the hash of their type, as over Zenoh.
+    pub(super) needs_hash: bool,
 }
 
 /// A topic that is played.
@@ -127,13 +135,28 @@ impl<'a> Player<'a> {
             }
             let created = match unplayable(topic, topics.contains_key(&*topic.name), options) {
                 Some(reason) => Err(reason),
-                None => played(node, topic, options).map_err(|error| error.to_string()),
+                None => {
+                    let hash = hash_of(node, topic, options);
+                    if hash.is_none() && options.needs_hash {
+                        tell(&format!(
+                            "Topic '{}': nodes of Iron and later do not hear it over Zenoh, because neither the bag nor \
+                             AMENT_PREFIX_PATH has the hash of {}",
+                            topic.name, topic.message_type
+                        ));
+                    }
+                    played(node, topic, hash, options).map_err(|error| error.to_string())
+                }
             };
             match created {
                 Ok(played) => _ = topics.insert(topic.name.as_str().into(), played),
                 Err(reason) => {
                     tell(&format!("Topic '{}' of type {} is not played: {reason}", topic.name, topic.message_type));
                 }
+            }
+        }
+        for topic in options.overrides.keys() {
+            if !bag.metadata.topics.iter().any(|of| of.name == *topic) {
+                tell(&format!("The bag has no topic '{topic}', which --qos-profile-overrides-path names"));
             }
         }
         let clock = match options.clock_hz {
@@ -168,7 +191,9 @@ impl<'a> Player<'a> {
         let offset = u64::try_from(self.options.start_offset.as_nanos()).unwrap_or(u64::MAX);
         let start = first.saturating_add(offset);
         let length = self.options.duration.map_or(u128::from(u64::MAX), |length| length.as_nanos());
+        let until = self.options.until.map_or(u128::from(u64::MAX), |until| until.as_nanos());
         let end = start.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        let end = end.min(u64::try_from(until).unwrap_or(u64::MAX));
         if start > last {
             (self.tell)("Nothing is played: the start offset is behind the end of the bag");
             return;
@@ -239,7 +264,8 @@ impl<'a> Player<'a> {
             chosen.map(|(name, played)| (Arc::clone(name), played.message_type.clone())).collect();
         // A topic may have messages of other types, which its publisher cannot send.
         let is_wanted = Arc::new(move |of: Kind<'_>| {
-            of.encoding == ENCODING && types.get(of.topic).is_some_and(|message_type| message_type == of.message_type)
+            let is_of = |message_type: &String| of.message_type.is_empty() || message_type == of.message_type;
+            of.encoding == ENCODING && types.get(of.topic).is_some_and(is_of)
         });
         Ahead::new(self.bag.messages(&Wanted { is_wanted, times }))
     }
@@ -259,9 +285,9 @@ impl<'a> Player<'a> {
         was_moved
     }
 
-    /// Returns the messages that subscriptions of latched topics would get at `start`: those from before, and those that
-    /// reached the recorder later, because it had to find their publishers first. Of the latter there are not more than
-    /// publishers kept; others come at their times.
+    /// Returns the messages that subscriptions of latched topics would get at `start`: those from before, and those
+    /// that reached the recorder later, because it had to find their publishers first. Of the latter there are not more
+    /// than publishers kept; others come at their times.
     async fn earlier(&mut self, start: u64, end: u64) -> Vec<Message> {
         if !self.topics.values().any(|played| played.is_latched) {
             return Vec::new();
@@ -416,9 +442,27 @@ fn unplayable(topic: &Topic, is_known: bool, options: &PlayOptions) -> Option<St
     (is_clock && options.clock_hz.is_some()).then(|| "--clock publishes the time in place of it".to_owned())
 }
 
-fn played(node: &Node, topic: &Topic, options: &PlayOptions) -> Result<Played, TopicError> {
+/// Returns the hash of a topic's type. Bags before Iron have none: then it is that of the installed type, or that which
+/// subscriptions of the topic announce.
+fn hash_of(node: &Node, topic: &Topic, options: &PlayOptions) -> Option<String> {
+    if !topic.hash.is_empty() {
+        return Some(topic.hash.clone());
+    }
+    if let Ok(found) = MessageType::find_in(&topic.message_type, &options.places) {
+        return Some(found.hash().to_owned());
+    }
+    let name = options.remaps.get(&topic.name).unwrap_or(&topic.name);
+    let subscriptions = node.subscriptions_info_by_topic(name).unwrap_or_default();
+    let mut of_type = subscriptions.into_iter().filter(|end| end.type_name == topic.message_type);
+    of_type.find_map(|end| end.type_hash)
+}
+
+fn played(node: &Node, topic: &Topic, hash: Option<String>, options: &PlayOptions) -> Result<Played, TopicError> {
     let type_name = TypeName::new(&topic.message_type).map_err(|error| TopicError::Name(error.into()))?;
-    let type_name = if topic.hash.is_empty() { type_name } else { type_name.with_hash(topic.hash.clone()) };
+    let type_name = match hash {
+        Some(hash) => type_name.with_hash(hash),
+        None => type_name,
+    };
     let of = qos::overridden(qos::to_play(&topic.offered), options.overrides.get(&topic.name));
     let name = options.remaps.get(&topic.name).unwrap_or(&topic.name);
     let publisher = node.create_serialized_publisher(PublisherOptions::new(name).qos(of), &type_name)?;

@@ -189,6 +189,32 @@ fn duration_beyond_the_end_is_waited_for_by_loops_only() {
 }
 
 #[test]
+fn bag_without_hashes_takes_them_from_where_they_are_known_or_tells() {
+    let scratch = Scratch::new("hashes");
+    let folder = scratch.path("drive");
+    let topics = ["/a", "/b"].map(|name| Topic { hash: String::new(), ..topic(name, false) });
+    let twist = Topic { message_type: "geometry_msgs/msg/Twist".to_owned(), ..topics[1].clone() };
+    write(&folder, WriteOptions::default(), &[topics[0].clone(), twist], &[(0, 0, 0, "a0")]);
+    let bag = Bag::open(&folder).unwrap();
+    let stage = Stage::new();
+    let hash = |topic: &str| stage.test.node().publishers_info_by_topic(topic).unwrap()[0].type_hash.clone();
+    let control = Control::new(false);
+    let mut played = PlayOptions { needs_hash: true, ..options() };
+    let player = stage.player(&bag, &played, &control);
+    // A subscription of /a has it, and nobody that of /b.
+    assert_eq!(hash("/a").as_deref(), <Text as rospin::Message>::TYPE_HASH);
+    assert_eq!(hash("/b"), None);
+    let told = std::mem::take(&mut *stage.told.lock().unwrap());
+    assert!(told.len() == 1 && told[0].starts_with("Topic '/b': nodes of Iron"), "{told:?}");
+    drop(player);
+    played.places = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../dynamic/tests/install")];
+    let _player = stage.player(&bag, &played, &control);
+    let installed = MessageType::find_in("geometry_msgs/msg/Twist", &played.places).unwrap();
+    assert_eq!(hash("/b").as_deref(), Some(installed.hash()));
+    assert!(stage.told.lock().unwrap().is_empty());
+}
+
+#[test]
 fn loop_begins_again_without_end() {
     let scratch = Scratch::new("loop");
     let bag = written(&scratch);

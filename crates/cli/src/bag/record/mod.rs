@@ -29,6 +29,7 @@ use self::queue::{Item, Message, Queue};
 use self::types::Types;
 use self::writer::{Writer, Written};
 use super::choice::Choice;
+use super::info::SERVICE_EVENT;
 use super::metadata::{Metadata, Topic};
 use super::qos::{self, Offered};
 use super::write::{BagWriter, CreateError, WriteOptions};
@@ -55,6 +56,8 @@ pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) struct RecordOptions {
     pub(super) choice: Choice,
     pub(super) with_hidden: bool,
+    /// Records what services tell of their calls, whose topics are hidden.
+    pub(super) with_events: bool,
     /// Quality of service of the subscriptions of some topics.
     pub(super) overrides: BTreeMap<String, Offered>,
     /// Places where packages with message definitions are installed.
@@ -66,6 +69,13 @@ pub(crate) struct RecordOptions {
     /// Stamps messages with ROS time in place of the system's.
     pub(super) is_sim_time: bool,
     pub(super) write: WriteOptions,
+}
+
+impl RecordOptions {
+    /// Returns true if a topic is recorded although it is hidden.
+    fn takes_hidden(&self, topic: &str) -> bool {
+        self.with_hidden || (self.with_events && topic.ends_with(SERVICE_EVENT))
+    }
 }
 
 /// A topic that is recorded.
@@ -290,7 +300,7 @@ impl Recorder {
         for (name, publishers) in topics {
             if let Some(&place) = self.names.get(&name) {
                 self.look_again(place, &publishers);
-            } else if self.options.choice.takes_live(&name, self.options.with_hidden) {
+            } else if self.options.choice.takes_live(&name, self.options.takes_hidden(&name)) {
                 self.begin(name, &publishers);
             }
         }
@@ -427,7 +437,11 @@ impl Recorder {
                     "Subscribed to topic '{name}' anew, because a publisher offers less than those before"
                 ));
             }
-            Err(reason) => (self.tell)(&format!("Topic '{name}': publishers that offer less are not heard: {reason}")),
+            Err(reason) => {
+                let recorded = &self.topics[place].1;
+                recorded.doubles.set(recorded.before.is_some());
+                (self.tell)(&format!("Topic '{name}': publishers that offer less are not heard: {reason}"));
+            }
         }
     }
 
@@ -464,6 +478,11 @@ impl Recorder {
         for named in &options.choice.topics {
             if !names.iter().any(|name| name.trim_start_matches('/') == named.trim_start_matches('/')) {
                 tell(&format!("Topic '{named}' had no publisher, so nothing of it was recorded"));
+            }
+        }
+        for topic in options.overrides.keys() {
+            if !names.contains(topic) {
+                tell(&format!("Topic '{topic}', which --qos-profile-overrides-path names, was not recorded"));
             }
         }
         let Ok(Written { metadata, lost: unwritten, failure }) = writer.join() else {

@@ -337,10 +337,15 @@ fn hidden_topics_and_those_that_are_left_out_are_not_recorded() {
     all.choice.exclude_regex = Some(regex::Regex::new("^/(rosout|parameter_events|left)").unwrap());
     let mut stage = Stage::new("hidden", all);
     let node = stage.robot.node("talker");
-    let _publishers = ["_secret", "left", "taken"].map(|topic| node.create_publisher::<Text>(topic).unwrap());
+    stage.recorder.options.with_events = true;
+    let _publishers =
+        ["_secret", "left", "taken", "reset/_service_event"].map(|topic| node.create_publisher::<Text>(topic).unwrap());
     stage.recorder.look();
     let (_scratch, _, bag, _) = stage.finish();
-    assert_eq!(bag.metadata.topics.iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(), ["/taken"]);
+    assert_eq!(
+        bag.metadata.topics.iter().map(|topic| topic.name.as_str()).collect::<Vec<_>>(),
+        ["/reset/_service_event", "/taken"]
+    );
 }
 
 #[test]

@@ -164,6 +164,41 @@ fn types_of_one_name_and_different_hashes_have_their_own_definitions() {
 }
 
 #[test]
+fn unreadable_file_and_one_that_was_being_compressed_do_not_take_the_others_along() {
+    let scratch = Scratch::new("unreadable");
+    let folder = scratch.path("drive");
+    let options = WriteOptions { duration_ns_max: Some(2_000_000_000), ..WriteOptions::default() };
+    write(&folder, options, &[topic("/a", false), topic("/b", true)], &SAID);
+    fs::remove_file(folder.join(FILE)).unwrap();
+    // Two of the files are being compressed, of which one is gone; that of the other is not complete.
+    fs::write(folder.join("drive_0.mcap.zstd"), "").unwrap();
+    fs::remove_file(folder.join("drive_1.mcap")).unwrap();
+    fs::write(folder.join("drive_1.mcap.zstd"), "").unwrap();
+    let bag = Bag::open(&folder).unwrap();
+    assert_eq!((bag.metadata.count, bag.files.len(), bag.damages.len()), (3, 3, 1), "{:?}", bag.damages);
+    let (texts, damages) = heard(&bag);
+    assert_eq!((texts.len(), damages.len()), (3, 1), "{damages:?}");
+}
+
+#[test]
+fn file_that_was_just_begun_makes_room_for_the_end_of_the_bag() {
+    let scratch = Scratch::new("begun");
+    let folder = scratch.path("drive");
+    let options = WriteOptions { duration_ns_max: Some(2_000_000_000), ..WriteOptions::default() };
+    let mut bag = BagWriter::create(&folder, options).unwrap();
+    bag.add_topic(topic("/a", false), None);
+    say(&mut bag, 0, 0, 0, "one");
+    say(&mut bag, 0, 2_500, 0, "two");
+    assert!(bag.failure().is_none());
+    // As `finish` does while the disk is full and nothing of the second file is written.
+    assert!(bag.go_back() && !bag.go_back());
+    let metadata = bag.finish().unwrap();
+    assert_eq!((metadata.count, metadata.topics[0].count, metadata.files.len()), (1, 1, 1));
+    let bag = Bag::open(&folder).unwrap();
+    assert_eq!((&bag.metadata, heard(&bag).0.len(), folder.join("drive_1.mcap").exists()), (&metadata, 1, false));
+}
+
+#[test]
 fn bag_is_split_by_size() {
     let scratch = Scratch::new("size");
     let folder = scratch.path("drive");
