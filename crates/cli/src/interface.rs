@@ -126,6 +126,9 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
                 name.truncate(name.trim_end().len());
             }
             let text = text(&definitions, &name)?;
+            if let Some(page) = definitions.page(&name).map_err(Failure::input)?.filter(|_| !show.no_comments) {
+                writeln!(out, "# {page} explains it.")?;
+            }
             self::show(&definitions, &name, &text, show, 0, out)
         }
         Action::List(kinds) => {
@@ -272,14 +275,29 @@ mod tests {
     #[test]
     fn a_definition_is_shown_with_those_in_it() {
         let shown = interface(&["show", "geometry_msgs/msg/Twist"]).unwrap();
-        let lines: Vec<_> = shown.lines().filter(|line| !line.contains('#') && !line.trim().is_empty()).collect();
+        let lines: Vec<_> = shown.lines().collect();
+        let page = "# https://docs.ros.org/en/jazzy/p/geometry_msgs/msg/Twist.html explains it.";
         let vector = ["\tfloat64 x", "\tfloat64 y", "\tfloat64 z"];
-        assert_eq!(lines, [&["Vector3  linear"][..], &vector, &["Vector3  angular"], &vector].concat());
-        assert!(shown.starts_with('#'), "{shown}");
+        assert_eq!(lines, [&[page, "Vector3 linear"][..], &vector, &["Vector3 angular"], &vector].concat());
         let bare = interface(&["show", "--no-comments", "std_srvs/srv/SetBool"]).unwrap();
         assert_eq!(bare, "bool data\n---\nbool success\nstring message\n");
-        let all = interface(&["show", "--all-comments", "geometry_msgs/msg/Twist"]).unwrap();
-        assert!(all.contains("\t# "), "{all}");
+    }
+
+    #[test]
+    fn comments_are_shown_as_asked() {
+        let carried =
+            &[("a_msgs/msg/At", "# Where.\nPoint at  # in the map\n"), ("a_msgs/msg/Point", "# Flat.\nint8 x\n")];
+        let definitions = Definitions::new().carried(carried).prefixes([]);
+        let shown = |arguments: &[&str]| {
+            let matches = ShowOptions::augment_args(Command::new("show")).get_matches_from(arguments);
+            let options = ShowOptions::from_arg_matches(&matches).unwrap();
+            written(|out| show(&definitions, &options.name, carried[0].1, &options, 0, out)).unwrap()
+        };
+        let name = "a_msgs/msg/At";
+        assert_eq!(shown(&["show", name]), "# Where.\nPoint at  # in the map\n\tint8 x\n");
+        let all = shown(&["show", "--all-comments", name]);
+        assert_eq!(all, "# Where.\nPoint at  # in the map\n\t# Flat.\n\tint8 x\n");
+        assert_eq!(shown(&["show", "--no-comments", name]), "Point at\n\tint8 x\n");
     }
 
     #[test]

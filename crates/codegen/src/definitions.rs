@@ -14,6 +14,7 @@ use crate::idl;
 use crate::model::{Interface, Kind, TypeRef};
 use crate::packages::Packages;
 use crate::parse;
+use crate::shipped;
 use crate::sources::Sources;
 
 /// Definitions of messages, services and actions, found by their names, such as `std_msgs/msg/String`. A definition
@@ -74,6 +75,18 @@ impl Definitions {
     /// If the file cannot be read.
     pub fn text(&self, name: &str) -> Result<Option<String>, GenerateError> {
         Ok(self.find(name)?.map(|(_, text)| text))
+    }
+
+    /// Returns the address of the page that explains a definition, if the definition comes with this crate: those are
+    /// without the comments of the originals. `None` for one that is installed, or that the program has itself. Blocks
+    /// while it looks for files.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn page(&self, name: &str) -> Result<Option<String>, GenerateError> {
+        let Some((package, _, _)) = split(name) else { return Ok(None) };
+        let is_carried = self.find(name)?.is_some_and(|(file, _)| file.is_relative());
+        Ok(if is_carried && shipped::SHIPPED.contains(&package) { Some(shipped::page(name)) } else { None })
     }
 
     /// Returns the types that a definition defines: a message or a service itself, and of an action the services

@@ -171,7 +171,8 @@ impl Generator {
         let packages = self.read()?;
         let wire = self.wire.clone().unwrap_or_else(|| format!("{}::wire", self.messages));
         let has_hashes = self.release().has_hashes();
-        let target = Target { packages: &packages, messages: &self.messages, wire: &wire, has_hashes };
+        let target =
+            Target { packages: &packages, messages: &self.messages, wire: &wire, has_hashes, ships: self.ships };
         let mut files = BTreeMap::new();
         let mut index = String::new();
         for (name, package) in packages.0.iter().filter(|(_, package)| package.origin == Origin::Generated) {
@@ -214,7 +215,7 @@ impl Generator {
             read.extend(
                 sources.definitions.iter().map(|(_, file)| file.clone()).filter(|file| !file.starts_with(folder)),
             );
-            packages.add(&name, Origin::Generated, read, vec![sources], as_it_is)?;
+            packages.add(&name, Origin::Generated, read, vec![sources])?;
         }
         for name in &self.names {
             if !self.find(&mut packages, name, Origin::Generated)? {
@@ -248,12 +249,10 @@ impl Generator {
     /// package that comes with this crate has the given `origin`, unless this generator ships; any other one is
     /// generated. Returns true if the package was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
-        let distribution = self.release();
-        if let Some(folders) = shipped::folders(name, distribution) {
+        if let Some(folders) = shipped::folders(name, self.release()) {
             let origin = if self.ships { Origin::Generated } else { origin };
-            let correct = |message: &str, text| shipped::correct(name, message, distribution, text);
             let sources = folders.iter().map(|folder| Sources::in_folders(folder)).collect::<Result<_, _>>()?;
-            packages.add(name, origin, folders, sources, correct)?;
+            packages.add(name, origin, folders, sources)?;
             return Ok(true);
         }
         let prefixes = self.prefixes.clone().unwrap_or_else(|| {
@@ -264,7 +263,7 @@ impl Generator {
             if let Some(sources) = Sources::installed(&prefix, name)? {
                 // `rospin-msgs` has no types of this package, so they are generated.
                 let read = vec![prefix.join("share").join(name)];
-                packages.add(name, Origin::Generated, read, vec![sources], as_it_is)?;
+                packages.add(name, Origin::Generated, read, vec![sources])?;
                 return Ok(true);
             }
         }
@@ -284,11 +283,6 @@ impl Generator {
             println!("cargo::rerun-if-changed={}", folder.display());
         }
     }
-}
-
-/// Returns the text of a definition unchanged: the correction of packages that need none.
-fn as_it_is(_: &str, text: String) -> String {
-    text
 }
 
 /// Writes a file unless it has this text already, so that unchanged code is not compiled again.

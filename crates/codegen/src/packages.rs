@@ -36,24 +36,21 @@ pub(crate) struct Packages(pub(crate) BTreeMap<String, Package>);
 
 impl Packages {
     /// Reads the definitions of a package. A definition of later sources is used only if earlier ones have none of that
-    /// name. `read` are the folders and files that the sources come from. `correct` gets a definition's name and text,
-    /// and returns the text to parse.
+    /// name. `read` are the folders and files that the sources come from.
     pub(crate) fn add(
         &mut self,
         name: &str,
         origin: Origin,
         read: Vec<PathBuf>,
         sources: Vec<Sources>,
-        correct: impl Fn(&str, String) -> String,
     ) -> Result<(), GenerateError> {
         let mut interfaces: BTreeMap<(Kind, String), Interface> = BTreeMap::new();
         for source in sources {
             let mut own = BTreeMap::new();
             for (kind, file) in source.definitions {
                 let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
-                let stem = file.file_stem().unwrap_or_default().to_string_lossy();
                 let interface = match kind {
-                    Some(kind) => parse::parse(name, kind, &file, &correct(&stem, text))?,
+                    Some(kind) => parse::parse(name, kind, &file, &text)?,
                     None => idl::parse(name, &file, &text)?,
                 };
                 match own.entry((interface.kind, interface.name.clone())) {

@@ -1,15 +1,13 @@
-//! The packages of `rospin-msgs`. Their definitions are in the crate `hiroz-codegen`.
+//! The packages of `rospin-msgs`. Their definitions are in the folder `interfaces`, which has a page about them.
 //!
-//! None is copied here or written by hand. From Iron to Rolling, one message that several distributions have differs,
+//! None is written by hand. From Iron to Rolling, one message that several distributions have differs,
 //! so nodes of all of them understand each other (`tests/distributions.rs`). Humble has no hashes, so in a program for
 //! Humble dynamic types announce none either: Zenoh matches ends by what they announce.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
-
-use hiroz_codegen::bundled_assets_dir_for;
 
 use crate::error::GenerateError;
 use crate::sources::Sources;
@@ -41,14 +39,6 @@ pub const SHIPPED: &[&str] = &[
     "unique_identifier_msgs",
     "visualization_msgs",
 ];
-
-/// Packages whose definitions for Jazzy in `hiroz-codegen` lack constants, comments or whole messages. The
-/// definitions for Lyrical are used for all distributions; they have the same fields, except for what [`correct`]
-/// changes back.
-const FROM_LYRICAL: [&str; 4] = ["lifecycle_msgs", "rcl_interfaces", "test_msgs", "type_description_interfaces"];
-
-/// Packages that have more messages in Kilted than in Jazzy. The additional messages are in Lyrical, too.
-const LARGER_IN_KILTED: [&str; 2] = ["nav_msgs", "rosgraph_msgs"];
 
 /// A distribution of ROS 2, or several that have equal definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +74,16 @@ impl Distribution {
         }
     }
 
+    /// Returns the folders of `interfaces` with the definitions of the distribution. The first that has one counts.
+    const fn folders(self) -> &'static [&'static str] {
+        match self {
+            Self::Humble => &["humble", "jazzy", "all"],
+            Self::Jazzy => &["jazzy", "all"],
+            Self::Kilted => &["kilted", "jazzy", "all"],
+            Self::Lyrical => &["lyrical", "kilted", "all"],
+        }
+    }
+
     /// Returns true if types have hashes. Without them, endpoints of Zenoh match by the types' names.
     pub(crate) fn has_hashes(self) -> bool {
         self != Self::Humble
@@ -93,21 +93,39 @@ impl Distribution {
 /// Returns the folders with the definitions of a package, or `None` if it is not shipped. The first folder that has a
 /// definition counts.
 pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<PathBuf>> {
-    let trees: &[&str] = match distribution {
-        _ if !SHIPPED.contains(&package) => return None,
-        Distribution::Lyrical => &["lyrical"],
-        _ if FROM_LYRICAL.contains(&package) => &["lyrical", "jazzy"],
-        Distribution::Kilted if LARGER_IN_KILTED.contains(&package) => &["jazzy", "lyrical"],
-        _ => &["jazzy"],
-    };
-    Some(trees.iter().map(|tree| bundled_assets_dir_for(tree).join(package)).collect())
+    if !SHIPPED.contains(&package) {
+        return None;
+    }
+    let mut folders = Vec::new();
+    for folder in distribution.folders() {
+        let folder = interfaces(folder).join(package);
+        // Cargo runs a build script each time that watches a folder which is not there.
+        if folder.is_dir() {
+            folders.push(folder);
+        }
+    }
+    Some(folders)
 }
 
-/// Returns the folders that have the packages' definitions, Jazzy's first and then Lyrical's. For tests.
+/// Returns a folder of `interfaces`.
+fn interfaces(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("interfaces").join(folder)
+}
+
+/// Returns the address of ROS 2's page about a shipped type, such as `std_msgs/msg/String`, with the comments of its
+/// definition.
+pub(crate) fn page(name: &str) -> String {
+    // The pages of Jazzy, which has nearly all of them.
+    format!("https://docs.ros.org/en/jazzy/p/{name}.html")
+}
+
+/// Returns the folders that have the packages' definitions for the distribution of `ROS_DISTRO`. The first that has one
+/// counts. For tests.
 #[doc(hidden)]
 #[must_use]
 pub fn definitions() -> Vec<PathBuf> {
-    ["jazzy", "lyrical"].map(bundled_assets_dir_for).to_vec()
+    let distribution = Distribution::named(env::var("ROS_DISTRO").ok().as_deref());
+    distribution.folders().iter().map(|folder| interfaces(folder)).collect()
 }
 
 /// Returns the names and the texts of all shipped definitions, as the distribution of `ROS_DISTRO` has them. For build
@@ -128,25 +146,10 @@ pub fn texts() -> Result<BTreeMap<String, String>, GenerateError> {
                 // The first folder that has a definition counts.
                 if let Entry::Vacant(entry) = texts.entry(name) {
                     let text = fs::read_to_string(&file).map_err(GenerateError::io(&file))?;
-                    entry.insert(correct(package, &stem, distribution, text));
+                    entry.insert(text);
                 }
             }
         }
     }
     Ok(texts)
-}
-
-/// Returns the text of a shipped definition as the distribution has it.
-pub(crate) fn correct(package: &str, name: &str, distribution: Distribution, text: String) -> String {
-    match (package, name) {
-        // Lyrical replaced the integer by a message, and both folders have the message.
-        ("lifecycle_msgs", "TransitionEvent") if distribution != Distribution::Lyrical => {
-            text.replace("builtin_interfaces/Time stamp", "uint64 timestamp")
-        }
-        // The last field was added after Humble.
-        ("sensor_msgs", "Range") if distribution == Distribution::Humble => {
-            text.split("float32 variance").next().unwrap_or_default().to_owned()
-        }
-        _ => text,
-    }
 }

@@ -2,7 +2,7 @@
 
 Types are read from the definitions again, by code of its own: a wrong order or type of fields does not cancel out.
 
-    cyclonedds_cdr.py DISTRIBUTION DEFINITIONS... < lines
+    cyclonedds_cdr.py DEFINITIONS... < lines
 
 Each line is a message: its type, and its bytes in hexadecimal digits, with a tab between. The answer is a line for each, with tabs
 between: the value as JSON, and its bytes as Cyclone DDS writes them, little-endian and big-endian, without the header.
@@ -24,11 +24,8 @@ PRIMITIVES = {
 }
 PARTS = {"srv": ["Request", "Response"], "action": ["Goal", "Result", "Feedback"]}
 NOTHING = "structure_needs_at_least_one_member"
-distribution, *roots = sys.argv[1:]
-is_newer = distribution in ("lyrical", "rolling")
-if is_newer:
-    # The folder of the newer definitions comes after that of Jazzy's.
-    roots.reverse()
+# The first folder that has a definition counts.
+roots = sys.argv[1:]
 # Of each type by name: the class, and its fields with their names and base types.
 known = {}
 
@@ -37,12 +34,7 @@ def text_of(package, kind, name):
     for root in roots:
         file = pathlib.Path(root) / package / kind / f"{name}.{kind}"
         if file.exists():
-            text = file.read_text()
-            if name == "TransitionEvent" and not is_newer:
-                text = re.sub(r"builtin_interfaces/Time \w+", "uint64 timestamp", text)
-            if name == "Range" and distribution == "humble":
-                text = re.sub(r"float32 variance.*", "", text)
-            return text
+            return file.read_text()
     raise FileNotFoundError(f"{package}/{kind}/{name}")
 
 

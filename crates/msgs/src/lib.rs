@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The types are generated when the crate is built, for the distribution of ROS 2 in the environment variable
-//! `ROS_DISTRO`, or else for Jazzy. The definitions are in the crate `hiroz-codegen`. For other packages, use
-//! `rospin-codegen` in a build script and [`include_interfaces`].
+//! `ROS_DISTRO`, or else for Jazzy. For other packages, use `rospin-codegen` in a build script and
+//! [`include_interfaces`].
 //!
 //! | `ROS_DISTRO` | differences from Jazzy |
 //! | --- | --- |

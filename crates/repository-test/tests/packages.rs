@@ -295,7 +295,7 @@ fn all_published_crates_have_one_version() {
 }
 
 /// Dependencies of which one version alone will do, with the crates that use them. The manifests say why.
-const PINNED: [(&str, &str); 2] = [("rospin-codegen", "hiroz-codegen"), ("rospin-dds", "cyclonedds-src")];
+const PINNED: [(&str, &str); 1] = [("rospin-dds", "cyclonedds-src")];
 
 /// A program can have one compatible version of a crate, so a library that pins one decides for all others.
 #[test]

@@ -13,6 +13,7 @@ use std::fmt::Write;
 use crate::hash::{self, Identity};
 use crate::model::{Base, Interface, Kind, Part, Shape, TypeRef};
 use crate::packages::{Origin, Package, Packages};
+use crate::shipped;
 
 /// The surroundings of the generated code.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ pub(crate) struct Target<'a> {
     pub(crate) wire: &'a str,
     /// False for a distribution without type hashes.
     pub(crate) has_hashes: bool,
+    /// True for shipped packages, whose definitions are without comments: documentation leads to the pages that have
+    /// them.
+    pub(crate) ships: bool,
 }
 
 impl Target<'_> {
@@ -65,14 +69,18 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
     let Interface { name, kind, .. } = interface;
     let ros_name = interface.ros_name();
     let wire = target.wire;
+    let mut sentence = format!("`{ros_name}`");
+    if target.ships {
+        let _ = write!(sentence, ", which [ROS 2 explains]({})", shipped::page(&ros_name));
+    }
     if *kind != Kind::Message {
-        write_doc(out, &format!("`{ros_name}`"), Some(&interface.text));
+        write_doc(out, &sentence, Some(&interface.text));
         let _ = writeln!(out, "#[derive(Clone, Copy, Debug)]\npub enum {name} {{}}");
     }
     for (index, part) in interface.parts.iter().enumerate() {
         let rust_name = interface.rust_name(index);
         match kind {
-            Kind::Message => write_doc(out, &format!("`{ros_name}`"), Some(&interface.text)),
+            Kind::Message => write_doc(out, &sentence, Some(&interface.text)),
             _ => write_doc(out, &format!("The {} of [`{name}`].", kind.parts()[index].to_lowercase()), None),
         }
         write_part(out, target, &rust_name, part);

@@ -102,7 +102,6 @@ fn all_types_go_to_cyclonedds_and_back() {
     let (compared, all) = exchange(
         Command::new(python)
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cyclonedds_cdr.py"))
-            .arg(env!("DISTRIBUTION"))
             .args(env!("DEFINITIONS").split(':'))
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/interfaces")),
     );
