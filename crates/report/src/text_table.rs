@@ -1,6 +1,6 @@
 //! Tables as plain text, for stdout.
 
-use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
+use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 /// Returns the number of columns of the terminal, or 100 if stdout is no terminal.
 pub fn terminal_width() -> usize {
@@ -20,7 +20,7 @@ pub enum Side {
 /// ends in a line break.
 pub fn render(header: &[(&str, Side)], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').force_no_tty();
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─'))).force_no_tty();
     table.set_header(header.iter().map(|(title, side)| cell(title, *side)));
     for row in rows {
         table.add_row(row.iter().zip(header).map(|(text, (_, side))| cell(text, *side)));

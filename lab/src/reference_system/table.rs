@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use comfy_table::{Attribute, Cell, CellAlignment, Color, Table, TableComponent, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, LineStyle, Table, TableStyle};
 
 use super::comparison::Comparison;
 use super::figures::{COLUMNS, Column, Figures, Section, Shown};
@@ -69,7 +69,7 @@ fn plain_width(names: &[&str], rows: &[Figures]) -> usize {
 fn build(names: &[&str], rows: &[Figures], columns: &[&Column], layout: Layout) -> Table {
     let mut table = Table::new();
     // A row of numbers needs only one line, below the header.
-    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─');
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─')));
     if layout.colour {
         table.enforce_styling();
     } else {
