@@ -51,6 +51,8 @@ fn count_with_a_cut_of(cut: Duration) -> rospin::Result<Vec<i32>> {
     test.run_for(cut)?;
     network.heal("robot", "station");
     test.run_for(Duration::from_secs(2))?;
+    // Hosts that have forgotten each other find each other again within 8 s.
+    test.wait(client.wait_for_server(), Duration::from_secs(10))?;
 
     match test.wait(result, Duration::from_secs(20))? {
         Ok(outcome) => println!("cut for {cut:?}: the result came, {:?} {:?}", outcome.state, outcome.result.sequence),

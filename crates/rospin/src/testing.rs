@@ -113,6 +113,10 @@ pub struct Harness {
     others: Vec<Executor>,
     recordings: Executor,
     network: Option<SimulatedNetwork>,
+    /// Name of its own host on the network.
+    host: Option<String>,
+    /// True if its own host was killed.
+    is_killed: bool,
     /// Other hosts of the network, by name.
     hosts: Vec<(String, Ros)>,
     incidents: Arc<Mutex<Vec<Incident>>>,
@@ -154,6 +158,7 @@ impl Harness {
     /// If the harness is not [on a network](Self::on_network).
     pub fn host(&mut self, name: &str) -> Ros {
         let network = self.network.as_ref().expect("hosts are on a network: create the harness by `on_network`");
+        network.advance_to(clock_now(self.ros.context()));
         let ros = network.join(self.ros.context(), name).with_arguments(self.ros.arguments().clone());
         self.hosts.push((name.to_owned(), ros.clone()));
         ros
@@ -163,10 +168,12 @@ impl Harness {
     /// any more. Drop its nodes, and what they have. Then [`host`](Self::host) may start it again.
     ///
     /// # Panics
-    /// If the harness is not [on a network](Self::on_network).
+    /// If the harness is not [on a network](Self::on_network), or there never was a host of that name.
+    #[track_caller]
     pub fn kill(&mut self, name: &str) {
         self.network.as_ref().expect("hosts are on a network: create the harness by `on_network`").kill(name);
         self.hosts.retain(|(host, _)| host != name);
+        self.is_killed |= self.host.as_deref() == Some(name);
     }
 
     /// Creates a harness as [`with_arguments`](Self::with_arguments) does, whose nodes are deployed as the robot's:
@@ -231,13 +238,22 @@ impl Harness {
     ) -> Self {
         let clock = ManualClock::new();
         // The clock starts at one second, because a time stamp of zero means "no time" in ROS.
-        clock.advance(Duration::from_secs(1));
+        let begin = match place {
+            // It may have run for another harness before.
+            Some((network, _)) => network.now().max(Instant::from_nanos(1_000_000_000)),
+            None => Instant::from_nanos(1_000_000_000),
+        };
+        clock.advance(begin.saturating_since(Instant::ZERO));
         let incidents = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&incidents);
         let context =
             Context::new(options.manual_clock(clock.clone()).on_incident(move |incident| tell(&told, incident)));
         let ros = match place {
-            Some((network, host)) => network.join(&context, host),
+            Some((network, host)) => {
+                // What it sends takes its time from now on, not from the network's beginning.
+                network.advance_to(begin);
+                network.join(&context, host)
+            }
             None => Ros::in_process(&context),
         };
         let ros = ros.with_arguments(arguments);
@@ -254,8 +270,9 @@ impl Harness {
             .start_type_description_service(false);
         let node = ros.create_node(options).expect("the name is valid");
         let begin = clock_now(&context);
-        let network = place.map(|(network, _)| network.clone());
-        Self { clock, begin, ros, node, others, recordings, network, hosts: Vec::new(), incidents }
+        let (network, host) = place.map(|(network, host)| (network.clone(), host.to_owned())).unzip();
+        let (hosts, is_killed) = (Vec::new(), false);
+        Self { clock, begin, ros, node, others, recordings, network, host, is_killed, hosts, incidents }
     }
 
     /// Returns what went wrong in callbacks by now: panics, errors that they returned, and waits that may have no end.
@@ -317,7 +334,8 @@ impl Harness {
     /// Returns the executors in the order in which they take turns.
     fn executors(&self) -> impl Iterator<Item = &Executor> {
         let hosts = self.hosts.iter().map(|(_, ros)| ros.executor());
-        [self.ros.executor()].into_iter().chain(hosts).chain(&self.others).chain([&self.recordings])
+        let own = Some(self.ros.executor()).filter(|_| !self.is_killed);
+        own.into_iter().chain(hosts).chain(&self.others).chain([&self.recordings])
     }
 
     /// Runs all callbacks that are ready now, and those that become ready meanwhile. The clock stands still.

@@ -5,13 +5,14 @@
 //! reliable one waits for those that can still come, and one of best effort drops what was overtaken.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::Instant;
 use rospin_node::{Packet, Publication};
 
 use super::server::Asked;
-use super::state::{EndId, Event, Part, State};
+use super::state::{EndId, Event, HostId, Part, State};
 
 /// The most samples that one heartbeat sends again.
 const RESENT_MAX: usize = 64;
@@ -27,7 +28,7 @@ pub(super) enum Sample {
 /// A channel's writer and reader.
 pub(super) type Key = (EndId, EndId);
 
-/// State of both ends of a channel. Acknowledgements take no time.
+/// State of both ends of a channel. Acknowledgements take no time, and need the path back.
 pub(super) struct Channel {
     /// Number that no other channel has. A channel that is made anew gets nothing that was sent on the old one.
     pub(super) epoch: u64,
@@ -38,7 +39,7 @@ pub(super) struct Channel {
     sent: u64,
     /// Number up to which the reader has taken samples, or knows that they will not come.
     taken: u64,
-    /// Samples that have not arrived, of a reliable channel.
+    /// Samples of a reliable channel that are not acknowledged.
     pub(super) history: VecDeque<(u64, Sample)>,
     /// Samples that arrived before earlier ones that can still come.
     early: BTreeMap<u64, Sample>,
@@ -92,21 +93,69 @@ impl Channel {
                 None => displaced += 1,
             }
             self.taken = next;
-            while self.history.front().is_some_and(|(number, _)| *number <= next) {
-                self.history.pop_front();
-            }
         }
         (taken, displaced)
     }
+
+    /// The writer hears what the reader has taken.
+    fn acknowledge(&mut self) {
+        while self.history.front().is_some_and(|(number, _)| *number <= self.taken) {
+            self.history.pop_front();
+        }
+    }
 }
 
+/// What becomes of a packet on its link: for each copy that arrives, its delay, and true if it may overtake others. A
+/// lost one has none.
+type Fate = [Option<(Duration, bool)>; 2];
+
 impl State {
-    /// Sends a sample on a channel. If there is none, because the writer's host does not know the reader any more, the
-    /// sample is lost.
+    /// Decides what becomes of a packet between two hosts.
+    fn fate(&mut self, from: HostId, to: HostId) -> Fate {
+        let link = self.link(from, to);
+        let mut fate = [None; 2];
+        if !self.is_up(from) || !self.is_open(from, to) || self.rng.chance(link.loss) {
+            return fate;
+        }
+        let copies = if self.rng.chance(link.duplicates) { 2 } else { 1 };
+        for copy in &mut fate[..copies] {
+            let delay = self.rng.between(link.delay_min, link.delay_max);
+            *copy = Some((delay, self.rng.chance(link.reordering)));
+        }
+        fate
+    }
+
+    /// Sends a sample of a writer on all of its channels. One packet goes to each host, for all of its readers.
+    pub(super) fn send_to_all(&mut self, writer: EndId, sample: &Sample) {
+        let channels = self.channels.range((writer, 0)..=(writer, EndId::MAX));
+        let keys: Vec<Key> = channels.map(|(key, _)| *key).collect();
+        let Some(from) = self.host_of(writer) else { return };
+        let mut fates = BTreeMap::new();
+        for key in keys {
+            let Some(to) = self.host_of(key.1) else { continue };
+            let fate = match fates.get(&to) {
+                Some(fate) => *fate,
+                None => self.fate(from, to),
+            };
+            fates.insert(to, fate);
+            self.put(key, sample.clone(), fate);
+        }
+    }
+
+    /// Sends a sample on a channel.
     pub(super) fn send(&mut self, key: Key, sample: Sample) {
+        let (from, to) = (self.host_of(key.0), self.host_of(key.1));
+        let fate = from.zip(to).map_or([None; 2], |(from, to)| self.fate(from, to));
+        self.put(key, sample, fate);
+    }
+
+    /// Puts a sample on a channel. If there is none, because the writer's host does not know the reader any more, the
+    /// sample is lost.
+    fn put(&mut self, key: Key, sample: Sample, fate: Fate) {
         self.counts.sent += 1;
         let Some(channel) = self.channels.get_mut(&key) else {
             self.counts.unmatched += 1;
+            self.counts.unmatched_responses += u64::from(matches!(sample, Sample::Response { .. }));
             return;
         };
         channel.sent += 1;
@@ -119,21 +168,16 @@ impl State {
         } else {
             channel.flying.insert(number);
         }
-        self.transmit(key, number, sample);
+        self.transmit(key, number, sample, fate);
     }
 
-    /// Puts a sample on the link, which may lose it.
-    fn transmit(&mut self, key: Key, number: u64, sample: Sample) {
-        let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
-        let link = self.link(from, to);
-        if !self.is_up(from) || !self.is_open(from, to) || self.rng.chance(link.loss) {
+    /// Schedules the arrivals of a sample, or notes that it is lost.
+    fn transmit(&mut self, key: Key, number: u64, sample: Sample, fate: Fate) {
+        if fate == [None; 2] {
             self.lose(key, number);
             return;
         }
-        let copies = if self.rng.chance(link.duplicates) { 2 } else { 1 };
-        for _ in 0..copies {
-            let delay = self.rng.between(link.delay_min, link.delay_max);
-            let is_reordered = self.rng.chance(link.reordering);
+        for (delay, is_reordered) in fate.into_iter().flatten() {
             let Some(channel) = self.channels.get_mut(&key) else { return };
             let mut at = self.now + delay;
             if !is_reordered {
@@ -155,10 +199,11 @@ impl State {
         }
     }
 
-    /// Schedules a heartbeat if samples have not arrived and the path is open. Otherwise its healing does.
+    /// Schedules a heartbeat if samples have not arrived and the path is open, both ways, because it takes an answer to
+    /// have them sent again. Otherwise its healing does.
     pub(super) fn repair_later(&mut self, key: Key) {
         let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
-        if !self.is_up(from) || !self.is_open(from, to) {
+        if !self.is_up(from) || !self.is_open(from, to) || !self.is_open(to, from) {
             return;
         }
         let at = self.now + self.heartbeat + self.link(from, to).delay_max;
@@ -174,11 +219,19 @@ impl State {
     pub(super) fn repair(&mut self, key: Key, epoch: u64) {
         let Some(channel) = self.channels.get_mut(&key).filter(|channel| channel.epoch == epoch) else { return };
         channel.is_repairing = false;
+        let (Some(from), Some(to)) = (self.host_of(key.0), self.host_of(key.1)) else { return };
+        // Nobody asks for it.
+        if !self.is_open(to, from) {
+            return;
+        }
+        let Some(channel) = self.channels.get_mut(&key) else { return };
+        channel.acknowledge();
         let missing = channel.history.iter().filter(|(number, _)| !channel.early.contains_key(number));
         let missing: Vec<_> = missing.take(RESENT_MAX).cloned().collect();
         self.counts.resent += missing.len() as u64;
         for (number, sample) in missing {
-            self.transmit(key, number, sample);
+            let fate = self.fate(from, to);
+            self.transmit(key, number, sample, fate);
         }
         self.repair_later(key);
     }
@@ -195,6 +248,11 @@ impl State {
             self.lose(key, number);
             return;
         }
+        let is_acknowledged = self.is_up(from) && self.is_open(to, from);
+        self.hear(to, from);
+        if is_acknowledged && self.channels.get(&key).is_some_and(|channel| channel.is_reliable) {
+            self.hear(from, to);
+        }
         let Some(channel) = self.channels.get_mut(&key) else { return };
         let (taken, displaced) = if channel.is_reliable {
             if number <= channel.taken || channel.early.contains_key(&number) {
@@ -202,7 +260,11 @@ impl State {
                 return;
             }
             channel.early.insert(number, sample);
-            channel.take()
+            let taken = channel.take();
+            if is_acknowledged {
+                channel.acknowledge();
+            }
+            taken
         } else if !channel.flying.remove(&number) {
             self.counts.duplicates += 1;
             return;
@@ -252,6 +314,9 @@ impl State {
     pub(super) fn end_channel(&mut self, key: Key) {
         if let Some(channel) = self.channels.remove(&key) {
             self.counts.unmatched += channel.waiting();
+            let open = channel.history.iter().filter(|(number, _)| *number > channel.taken);
+            let responses = open.filter(|(_, sample)| matches!(sample, Sample::Response { .. })).count();
+            self.counts.unmatched_responses += responses as u64;
         }
     }
 }

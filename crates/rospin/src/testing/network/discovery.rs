@@ -1,8 +1,10 @@
 //! Discovery: hosts find each other, learn of each other's ends, and match them with their own.
 //!
 //! It is by sight: what a host learns of an end is what is so at that moment. So a message of discovery that comes late
-//! tells nothing old, in whichever order messages come.
+//! tells nothing old. As over DDS, one host hears of another one's writers in the order in which they came and went, and
+//! of its readers likewise. So who creates a server anew has no client that sees a part of either.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,9 +65,30 @@ impl State {
         }
         let others: Vec<HostId> = self.hosts.keys().copied().filter(|other| *other != host).collect();
         for observer in others {
-            let at = self.soon(host, observer);
-            self.schedule(at, Event::Learn { observer, end: id });
+            self.tell_one(observer, id);
         }
+    }
+
+    /// Has a host learn that an end came or went, after all that it is to learn of the end's host by the same writer of
+    /// announcements. One announces readers, and one writers; servers and clients have one end of each.
+    fn tell_one(&mut self, observer: HostId, id: EndId) {
+        let Some(end) = self.ends.get(&id) else { return };
+        let (subject, kind) = (end.host, end.kind);
+        let ways: &[usize] = match kind {
+            None => &[],
+            Some(EndpointKind::Publisher) => &[0],
+            Some(EndpointKind::Subscription) => &[1],
+            Some(_) => &[0, 1],
+        };
+        let mut at = self.soon(subject, observer);
+        let Some(sight) = self.sight(observer, subject) else { return };
+        for way in ways {
+            at = at.max(sight.last_news[*way]);
+        }
+        for way in ways {
+            sight.last_news[*way] = at;
+        }
+        self.schedule(at, Event::Learn { observer, end: id });
     }
 
     /// Has a new host and the others find each other.
@@ -76,9 +99,30 @@ impl State {
                 continue;
             }
             for (observer, subject) in [(host, other), (other, host)] {
+                let sign = self.now + self.rng.between(Duration::ZERO, super::ANNOUNCEMENT);
+                if let Some(sight) = self.sight(observer, subject) {
+                    sight.sign = sign;
+                }
                 let at = self.soon(subject, observer);
                 self.schedule(at, Event::Meet { observer, subject });
             }
+        }
+    }
+
+    /// A host gives a sign of life, for another one that has forgotten it. If the link loses it, there is a next one.
+    pub(super) fn announce(&mut self, observer: HostId, subject: HostId) {
+        if !self.is_up(observer) || !self.is_up(subject) || !self.is_open(subject, observer) {
+            return;
+        }
+        if self.sight(observer, subject).is_none_or(|sight| sight.is_seen) {
+            return;
+        }
+        let link = self.link(subject, observer);
+        if self.rng.chance(link.loss) {
+            self.schedule(self.now + super::ANNOUNCEMENT, Event::Announce { observer, subject });
+        } else {
+            let at = self.now + self.rng.between(link.delay_min, link.delay_max);
+            self.schedule(at, Event::Meet { observer, subject });
         }
     }
 
@@ -93,8 +137,48 @@ impl State {
         }
         let Some(sight) = self.sight(observer, subject) else { return };
         sight.is_seen = true;
-        sight.change += 1;
+        self.hear(observer, subject);
         self.look(observer, subject);
+        // A stranger is answered.
+        if self.sight(subject, observer).is_some_and(|sight| !sight.is_seen) {
+            let at = self.soon(observer, subject);
+            self.schedule(at, Event::Meet { observer: subject, subject: observer });
+        }
+    }
+
+    /// A packet of another host comes: its lease begins anew.
+    pub(super) fn hear(&mut self, observer: HostId, subject: HostId) {
+        if observer == subject || !self.is_up(observer) {
+            return;
+        }
+        let (now, end, is_up) = (self.now, self.now + self.lease, self.is_up(subject));
+        let Some(sight) = self.sight(observer, subject) else { return };
+        sight.heard = now;
+        if !sight.is_ending {
+            return;
+        }
+        sight.change += 1;
+        sight.is_ending = !is_up;
+        // The last packets of one that has died.
+        if !is_up {
+            let change = sight.change;
+            self.schedule(end, Event::Part { observer, subject, change });
+        }
+    }
+
+    /// A host hears nothing of another one from now on: it forgets it when the lease is over that its last sign of life
+    /// began.
+    fn begin_to_forget(&mut self, observer: HostId, subject: HostId) {
+        let (now, lease) = (self.now, self.lease);
+        let Some(sight) = self.sight(observer, subject).filter(|sight| sight.is_seen) else { return };
+        let last = last_sign(sight.sign, now);
+        if last >= sight.open_since {
+            sight.heard = sight.heard.max(last);
+        }
+        sight.change += 1;
+        sight.is_ending = true;
+        let (change, at) = (sight.change, (sight.heard + lease).max(now));
+        self.schedule(at, Event::Part { observer, subject, change });
     }
 
     /// Has a host learn of everything of another one.
@@ -103,8 +187,7 @@ impl State {
         let news = ends.filter(|(_, end)| end.exists != end.seen_by.contains(&observer));
         let news: Vec<EndId> = news.map(|(id, _)| *id).collect();
         for end in news {
-            let at = self.soon(subject, observer);
-            self.schedule(at, Event::Learn { observer, end });
+            self.tell_one(observer, end);
         }
     }
 
@@ -207,8 +290,7 @@ impl State {
                 events.liveliness(alive, 0);
             }
             Part::Client { calls } => {
-                let calls = Arc::clone(calls);
-                self.effects.push(Box::new(move || calls.server_came(&id_in_graph(other))));
+                calls.server_came(&id_in_graph(other));
             }
             _ => {}
         }
@@ -276,12 +358,10 @@ impl State {
                     events.liveliness(alive, 0);
                 }
                 Part::Client { calls } => {
-                    let calls = Arc::clone(calls);
-                    self.effects.push(Box::new(move || {
-                        if let Some(number) = calls.server_went(&id_in_graph(other)) {
-                            calls.end_until(number);
-                        }
-                    }));
+                    if let Some(number) = calls.server_went(&id_in_graph(other)) {
+                        let calls = Arc::clone(calls);
+                        self.effects.push(Box::new(move || calls.end_until(number)));
+                    }
                 }
                 _ => {}
             }
@@ -301,7 +381,8 @@ impl State {
         if sight.change != change || !sight.is_seen {
             return;
         }
-        sight.is_seen = false;
+        (sight.is_seen, sight.is_ending) = (false, false);
+        let next = last_sign(sight.sign, self.now) + super::ANNOUNCEMENT;
         let ends = self.ends.iter().filter(|(_, end)| end.host == subject && end.seen_by.contains(&observer));
         let ends: Vec<EndId> = ends.map(|(id, _)| *id).collect();
         for end in ends {
@@ -309,6 +390,9 @@ impl State {
         }
         if !self.is_up(subject) {
             self.hosts.get_mut(&observer).map(|host| host.sights.remove(&subject));
+        } else if self.is_open(subject, observer) {
+            // The path healed too late for its lease.
+            self.schedule(next, Event::Announce { observer, subject });
         }
         self.forget_hosts();
     }
@@ -345,9 +429,18 @@ impl State {
         }
         let others: Vec<HostId> = self.hosts.keys().copied().filter(|other| *other != host).collect();
         for observer in others {
-            let is_told = says_so && self.is_open(host, observer);
-            let at = if is_told { self.soon(host, observer) } else { self.lease_end() };
+            let is_open = self.is_open(host, observer);
+            // Behind a path that is cut, the lease began to end with the cut.
+            if !is_open {
+                continue;
+            }
+            if !says_so {
+                self.begin_to_forget(observer, host);
+                continue;
+            }
+            let at = self.soon(host, observer);
             let Some(sight) = self.sight(observer, host).filter(|sight| sight.is_seen) else { continue };
+            sight.is_ending = false;
             sight.change += 1;
             let change = sight.change;
             self.schedule(at, Event::Part { observer, subject: host, change });
@@ -355,53 +448,61 @@ impl State {
         self.forget_hosts();
     }
 
-    /// Returns the time at which the lease of a host ends that is silent from now on: its last sign of life was given
-    /// up to a fifth of the lease ago.
-    fn lease_end(&mut self) -> Instant {
-        let least = self.lease.mul_f64(0.8);
-        self.now + self.rng.between(least, self.lease)
-    }
-
     fn hosts_at(&self, place: Place) -> Vec<HostId> {
         let hosts = self.hosts.iter().filter(|(_, host)| host.place == place && host.is_up);
         hosts.map(|(id, _)| *id).collect()
     }
 
-    /// Cuts the path from one place to another.
-    pub(super) fn cut(&mut self, from: Place, to: Place) {
-        if from == to || !self.cuts.insert((from, to)) {
-            return;
+    /// Changes paths, and has hosts notice which of them packets do not pass any more, and which they pass again.
+    pub(super) fn change_paths(&mut self, change: impl FnOnce(&mut Self)) {
+        let before = self.passable();
+        change(self);
+        let after = self.passable();
+        for (from, to) in before.difference(&after) {
+            self.closed(*from, *to);
         }
+        for (from, to) in after.difference(&before) {
+            self.opened(*from, *to);
+        }
+    }
+
+    /// Returns the directions in which packets pass.
+    fn passable(&self) -> BTreeSet<(Place, Place)> {
+        let places = self.places.values();
+        let all = places.clone().flat_map(|from| places.clone().map(move |to| (*from, *to)));
+        all.filter(|(from, to)| self.is_passable(*from, *to)).collect()
+    }
+
+    /// Packets do not pass from one place to another any more.
+    fn closed(&mut self, from: Place, to: Place) {
         for subject in self.hosts_at(from) {
             for observer in self.hosts_at(to) {
-                let at = self.lease_end();
-                let Some(sight) = self.sight(observer, subject) else { continue };
-                sight.change += 1;
-                let (change, is_seen) = (sight.change, sight.is_seen);
-                if is_seen {
-                    self.schedule(at, Event::Part { observer, subject, change });
-                }
+                self.begin_to_forget(observer, subject);
             }
         }
     }
 
-    /// Heals the path from one place to another.
-    pub(super) fn heal(&mut self, from: Place, to: Place) {
-        if !self.cuts.remove(&(from, to)) {
-            return;
-        }
+    /// Packets pass from one place to another again.
+    fn opened(&mut self, from: Place, to: Place) {
         for subject in self.hosts_at(from) {
             for observer in self.hosts_at(to) {
+                let (now, lease) = (self.now, self.lease);
                 let Some(sight) = self.sight(observer, subject) else { continue };
-                sight.change += 1;
-                if sight.is_seen {
-                    self.look(observer, subject);
+                sight.open_since = now;
+                let next = last_sign(sight.sign, now) + super::ANNOUNCEMENT;
+                if !sight.is_seen {
+                    self.schedule(next, Event::Announce { observer, subject });
                 } else {
-                    let at = self.soon(subject, observer) + self.rng.between(Duration::ZERO, super::ANNOUNCEMENT);
-                    self.schedule(at, Event::Meet { observer, subject });
+                    if next <= sight.heard + lease {
+                        sight.is_ending = false;
+                        sight.change += 1;
+                    }
+                    self.look(observer, subject);
                 }
+                // Samples go this way, and acknowledgements of those that went the other way.
                 let waiting = self.channels.keys().copied().filter(|(writer, reader)| {
-                    self.host_of(*writer) == Some(subject) && self.host_of(*reader) == Some(observer)
+                    let hosts = (self.host_of(*writer), self.host_of(*reader));
+                    hosts == (Some(subject), Some(observer)) || hosts == (Some(observer), Some(subject))
                 });
                 let waiting: Vec<Key> = waiting.collect();
                 for key in waiting {
@@ -410,6 +511,14 @@ impl State {
             }
         }
     }
+}
+
+/// Returns the time of the last sign of life that a host has given by itself, at one of `sign` and every announcement
+/// before and after that.
+fn last_sign(sign: Instant, now: Instant) -> Instant {
+    let (sign, now, every) = (sign.as_nanos(), now.as_nanos(), super::ANNOUNCEMENT.as_nanos() as u64);
+    let since = (now % every + every - sign % every) % every;
+    Instant::from_nanos(now.saturating_sub(since))
 }
 
 const RELIABLE: (Reliability, Reliability) = (Reliability::Reliable, Reliability::Reliable);

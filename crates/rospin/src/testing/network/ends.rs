@@ -254,8 +254,8 @@ impl PublisherEnd for HostPublisher {
         let id = self.end.id;
         let is_room = self.end.network.with(|state| {
             let now = state.now;
-            let keys: Vec<_> = state.channels.range((id, 0)..=(id, EndId::MAX)).map(|(key, _)| *key).collect();
-            let is_full = keys.iter().any(|key| state.channels.get(key).is_some_and(super::channel::Channel::is_full));
+            let mut channels = state.channels.range((id, 0)..=(id, EndId::MAX));
+            let is_full = channels.any(|(_, channel)| channel.is_full());
             // A callback takes no time here, so it does not wait for room.
             if is_full && self.qos.depth().is_none() {
                 return false;
@@ -271,9 +271,7 @@ impl PublisherEnd for HostPublisher {
                     kept.pop_front();
                 }
             }
-            for key in keys {
-                state.send(key, sample.clone());
-            }
+            state.send_to_all(id, &sample);
             true
         });
         if is_room { Ok(()) } else { Err(PublishError::Full { topic: self.topic.clone() }) }
@@ -304,15 +302,13 @@ impl Matches for HostClient {
 
 impl ClientEnd for HostClient {
     fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
-        let (number, receiver) = self.calls.begin();
         let payload = Bytes::from(payload);
         let id = self.end.id;
-        let is_sent = self.end.network.with(|state| {
-            let keys: Vec<_> = state.channels.range((id, 0)..=(id, EndId::MAX)).map(|(key, _)| *key).collect();
-            for key in &keys {
-                state.send(*key, Sample::Request { payload: payload.clone(), number });
-            }
-            !keys.is_empty()
+        let (number, receiver, is_sent) = self.end.network.with(|state| {
+            let (number, receiver) = self.calls.begin();
+            state.send_to_all(id, &Sample::Request { payload: payload.clone(), number });
+            let is_sent = state.channels.range((id, 0)..=(id, EndId::MAX)).next().is_some();
+            (number, receiver, is_sent)
         });
         let service = self.service.clone();
         if !is_sent {

@@ -5,45 +5,49 @@
 //! process do, and those of different hosts through the network. Time is that of the [`Harness`](super::Harness). A seed
 //! decides everything that happens by chance, so a failure comes again with its seed, in a debugger as well.
 //!
-//! It behaves as DDS does in kind; where its times or counts differ, the end of this text says so:
+//! It behaves as Cyclone DDS does, with its usual times:
 //!
-//! - **Discovery**: hosts find each other, and each other's ends, within 100 ms and one delay of the link, each end by
-//!   itself and in any order. What leaves is forgotten as fast. A host that is silent, because its path is cut or it was
-//!   [killed](SimulatedNetwork::kill), is forgotten with all its ends between 8 and 10 s later: that is the lease. After
-//!   that, a path that heals brings it back within [1.1 s](ANNOUNCEMENT). If the path heals earlier, nobody notices.
+//! - **Discovery**: hosts find each other within 100 ms and a delay of the link, and each other's ends within as much
+//!   again: publishers in the order in which they came and went, and subscriptions likewise; servers and clients are
+//!   both. What leaves is forgotten as fast. Losses take longer. Afterwards a host gives a sign of life every
+//!   [8 s](ANNOUNCEMENT), and whatever else comes from it is one, too, acknowledgements included. A host is forgotten
+//!   with all its ends 10 s after the last one, because its path is cut or it was [killed](SimulatedNetwork::kill): 2 to
+//!   10 s after that if it was idle. If the path heals and a sign of life comes before, nobody notices. Else its next
+//!   one brings it back, if the link does not lose it, and is answered.
 //! - **Reliable** messages are sent again, every 100 ms, until they have arrived, and are received in the order of
-//!   their publisher. A publisher that keeps last has a history of that depth for each subscription: what it displaces
-//!   before it could arrive is lost, and the subscription counts it. One that keeps all has room for 8192 messages, and
-//!   is refused then.
+//!   their publisher. That takes a way back: through a path that is cut one way nothing is asked for again. A publisher
+//!   that keeps last has a history of that depth for each subscription: what it displaces before it could arrive is
+//!   lost. One that keeps all has room for 8192 messages, and is refused then.
 //! - **Best effort** messages are sent once. What overtakes others on the way makes those be dropped.
+//! - One **packet** goes to each host, for all of its subscriptions: they get it at the same time, or none of them does.
+//!   Those that are sent again go to one subscription.
 //! - **Duplicates** of packets are recognized by their numbers. So nothing arrives twice, with one exception: after the
 //!   lease, hosts meet as strangers, and subscriptions that are transient local get the kept messages again.
 //! - **Transient local**: a publisher sends what it keeps to each subscription that it is matched with and that asks
-//!   for it, after the lease as well. **Volatile** messages of the time between are lost, and counted with the next
-//!   one that arrives.
+//!   for it, after the lease as well. **Volatile** messages of the time between are lost.
 //! - **Services**: requests and responses are reliable, and none displaces another one on its way. A request goes to all
 //!   servers that its client sees, and the first response counts. If the last server that a request was sent to is
 //!   forgotten, the call fails; a request that the server's queue displaces, or whose callback panics, is never
 //!   answered. So calls need a [timeout](rospin_node::Node::timeout).
 //! - **Lifespan** begins with the arrival. **Deadlines** are counted at both ends.
 //!
-//! It is friendlier than real networks in some ways, so a test that passes here does not prove that a robot does:
+//! It does not behave as DDS does in these:
 //!
-//! - A silent host is forgotten 8 to 10 s after its last packet, and found again within 1.1 s. Cyclone DDS forgets an
-//!   idle one after 2 to 10 s, and may take 8 s to find it again. Endpoints that are created before the first run are
-//!   matched when it begins.
-//! - Announcements, farewells and acknowledgements are not lost, whatever the loss of the link is, and acknowledgements
-//!   pass a path that is cut in their direction only.
-//! - A reliable publisher that keeps last is never refused for want of room. Over DDS, one that is 500 kB ahead of a
-//!   subscription waits for a tenth of a second, and fails.
-//! - Losses are counted across the lease, and messages have numbers, as over Zenoh. Over DDS they have none, and a
-//!   subscription does not learn what it lost while it was forgotten.
+//! - Messages have numbers, and losses are counted by them, as over Zenoh: from the first message that a subscription
+//!   hears of a publisher, across times at which they have forgotten each other. Over DDS messages have no numbers, and
+//!   what was sent while the two were not matched is not counted.
+//! - A reliable publisher that keeps last never waits. Cyclone DDS holds one back whose unacknowledged messages have
+//!   more than 500 kB, and then the publisher fails.
+//! - A publisher of automatic liveliness is alive for as long as its host is seen, also if it has promised a shorter
+//!   lease. Manual liveliness is not simulated.
+//! - A link that loses some of its packets ends no lease: only one that loses all does, as a cut.
+//! - The lifespan does not end in a publisher's history.
 //! - A call ends when the servers that were there have gone. Over DDS it ends when no server is there any more, so that
 //!   it may hang if another one was started within the lease.
+//! - Packets that are not reordered come in their order, so those that follow a slow one wait for it.
 //!
-//! Not simulated: liveliness with a lease of its own (a publisher is alive for as long as its host is seen), the
-//! lifespan of what waits at the publisher, the time that acknowledgements take, bandwidth, fragments of large messages,
-//! security, and clocks that differ between hosts.
+//! Nor are these simulated: the time that acknowledgements take, bandwidth, fragments of large messages, security, and
+//! clocks that differ between hosts.
 //!
 //! ```
 //! use rospin::msgs::std_msgs::msg::UInt32;
@@ -87,8 +91,9 @@ use rospin_node::{Graph, Ros};
 use ends::HostMiddleware;
 use state::{Host, HostId, Place, State};
 
-/// The longest time, besides that of discovery, after which a host that was forgotten is found again.
-pub const ANNOUNCEMENT: Duration = Duration::from_secs(1);
+/// The time between the signs of life that a host gives by itself. It is the longest time, besides that of discovery,
+/// after which a host that was forgotten is found again.
+pub const ANNOUNCEMENT: Duration = Duration::from_secs(8);
 
 /// What the packets between two hosts go through. By default they take 1 ms, and all arrive in order.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -114,7 +119,8 @@ impl LinkOptions {
         Self { delay_min: min, delay_max: max, ..self }
     }
 
-    /// Sets the part of the packets that is lost, from 0 to 1.
+    /// Sets the part of the packets that is lost, from 0 to 1. If it is 1, the path is as good as
+    /// [cut](SimulatedNetwork::cut).
     #[must_use]
     pub const fn loss(self, part: f64) -> Self {
         Self { loss: part, ..self }
@@ -126,7 +132,8 @@ impl LinkOptions {
         Self { duplicates: part, ..self }
     }
 
-    /// Sets the part of the packets that may overtake earlier ones, from 0 to 1, where the delay varies.
+    /// Sets the part of the packets that may overtake earlier ones, from 0 to 1, where the delay varies. The others
+    /// stay in their order: those that follow a slow one wait for it.
     #[must_use]
     pub const fn reordering(self, part: f64) -> Self {
         Self { reordering: part, ..self }
@@ -156,6 +163,8 @@ pub struct NetworkCounts {
     pub displaced: u64,
     /// Those whose writer or reader went, or forgot the other one, before they arrived.
     pub unmatched: u64,
+    /// The responses among those. A client that still sees the server waits for one as long as it likes.
+    pub unmatched_responses: u64,
     /// Packets that were sent again. These are not samples.
     pub resent: u64,
     /// Packets that arrived although their sample had arrived. These are not samples.
@@ -188,8 +197,8 @@ impl SimulatedNetwork {
     }
 
     /// Adds a host of that name, and returns what creates its nodes. Its callbacks run on executors of `context`, which
-    /// the caller spins. With a [`Harness`](super::Harness), use [`Harness::host`](super::Harness::host), which spins
-    /// them.
+    /// the caller spins, and the host is there from the network's [time](Self::advance_to) on. With a
+    /// [`Harness`](super::Harness), use [`Harness::host`](super::Harness::host), which sees to both.
     ///
     /// A host leaves when the result and its nodes are dropped. Several hosts may have one name: they are processes of
     /// one machine, between which the paths are as between machines.
@@ -210,75 +219,113 @@ impl SimulatedNetwork {
 
     /// Sets what all packets between hosts go through, unless [`set_link`](Self::set_link) says otherwise.
     pub fn set_links(&self, options: LinkOptions) {
-        self.with(|state| state.all_links = options);
+        self.with(|state| state.change_paths(|state| state.all_links = options));
     }
 
     /// Sets what packets between these two hosts go through, both ways.
+    ///
+    /// # Panics
+    /// If there never was a host of one of these names.
+    #[track_caller]
     pub fn set_link(&self, one: &str, other: &str, options: LinkOptions) {
         self.between(one, other, |state, from, to| {
             state.links.insert((from, to), options);
         });
     }
 
+    /// Returns the number of the name of a host that is there, or was.
+    #[track_caller]
+    fn place(&self, name: &str) -> Place {
+        let (place, names) = self.with(|state| {
+            let names: Vec<String> = state.places.keys().cloned().collect();
+            (state.places.get(name).copied(), names)
+        });
+        place.unwrap_or_else(|| panic!("there never was a host '{name}', but these: {names:?}"))
+    }
+
     /// Does something for both ways between two hosts.
+    #[track_caller]
     fn between(&self, one: &str, other: &str, mut act: impl FnMut(&mut State, Place, Place)) {
+        let (one, other) = (self.place(one), self.place(other));
         self.with(|state| {
-            let (one, other) = (state.place(one), state.place(other));
-            act(state, one, other);
-            act(state, other, one);
+            state.change_paths(|state| {
+                act(state, one, other);
+                act(state, other, one);
+            });
         });
     }
 
-    /// Cuts the path between two hosts, both ways. Packets that are on their way are lost, too. A host that starts
-    /// again under its name is behind the same cut.
+    /// Cuts the path between two hosts, both ways. Packets that are on their way are lost, too, unless the path heals
+    /// before they are due. A host that starts again under its name is behind the same cut. There is none between the
+    /// hosts of one name.
+    ///
+    /// # Panics
+    /// If there never was a host of one of these names.
+    #[track_caller]
     pub fn cut(&self, one: &str, other: &str) {
-        self.between(one, other, State::cut);
+        self.between(one, other, cut);
     }
 
     /// Cuts the path from one host to the other, and leaves the way back open.
+    ///
+    /// # Panics
+    /// If there never was a host of one of these names.
+    #[track_caller]
     pub fn cut_one_way(&self, from: &str, to: &str) {
-        self.with(|state| {
-            let (from, to) = (state.place(from), state.place(to));
-            state.cut(from, to);
-        });
+        let (from, to) = (self.place(from), self.place(to));
+        self.with(|state| state.change_paths(|state| cut(state, from, to)));
     }
 
     /// Cuts a host from all others that there have been so far.
+    ///
+    /// # Panics
+    /// If there never was a host of that name.
+    #[track_caller]
     pub fn isolate(&self, name: &str) {
+        let place = self.place(name);
         self.with(|state| {
-            let place = state.place(name);
-            for other in state.places.values().copied().collect::<Vec<_>>() {
-                state.cut(place, other);
-                state.cut(other, place);
-            }
+            state.change_paths(|state| {
+                for other in state.places.values().copied().collect::<Vec<_>>() {
+                    cut(state, place, other);
+                    cut(state, other, place);
+                }
+            });
         });
     }
 
-    /// Heals the path between two hosts, both ways.
+    /// Heals the path between two hosts, both ways. A [link](Self::set_link) that loses all packets goes on doing so.
+    ///
+    /// # Panics
+    /// If there never was a host of one of these names.
+    #[track_caller]
     pub fn heal(&self, one: &str, other: &str) {
-        self.between(one, other, State::heal);
+        self.between(one, other, |state, from, to| _ = state.cuts.remove(&(from, to)));
     }
 
-    /// Heals all paths.
+    /// Heals all paths that were cut.
     pub fn heal_all(&self) {
-        self.with(|state| {
-            for (from, to) in state.cuts.clone() {
-                state.heal(from, to);
-            }
-        });
+        self.with(|state| state.change_paths(|state| state.cuts.clear()));
     }
 
     /// Ends the hosts of that name as a power cut does: nothing that they send from now on arrives, nothing reaches
     /// them, and the others notice when the lease ends. The caller drops their nodes, and then may
     /// [add](Self::join) the host again.
+    ///
+    /// # Panics
+    /// If there never was a host of that name.
+    #[track_caller]
     pub fn kill(&self, name: &str) {
+        let place = self.place(name);
         self.with(|state| {
-            let place = state.place(name);
             let hosts = state.hosts.iter().filter(|(_, host)| host.place == place && host.is_up);
             for host in hosts.map(|(id, _)| *id).collect::<Vec<_>>() {
                 state.end_host(host, false);
             }
         });
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.with(|state| state.now)
     }
 
     /// Returns the time of the next thing that happens on the network; `None` if nothing will.
@@ -320,6 +367,13 @@ impl SimulatedNetwork {
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.with(|state| state.fingerprint)
+    }
+}
+
+/// Cuts one direction, unless it is between hosts of one name.
+fn cut(state: &mut State, from: Place, to: Place) {
+    if from != to {
+        state.cuts.insert((from, to));
     }
 }
 

@@ -41,6 +41,17 @@ pub(super) struct Sight {
     pub(super) is_seen: bool,
     /// Number of the last change, so that an end of the lease that was scheduled before it does not count.
     pub(super) change: u64,
+    /// Time of one sign of life that it gives by itself. The others are multiples of
+    /// [`ANNOUNCEMENT`](super::ANNOUNCEMENT) earlier and later.
+    pub(super) sign: Instant,
+    /// Time from which the path is open.
+    pub(super) open_since: Instant,
+    /// Time at which something came from it for the last time, as far as that is noted.
+    pub(super) heard: Instant,
+    /// True if an end of its lease is scheduled.
+    pub(super) is_ending: bool,
+    /// Times at which the last news of its writers, and of its readers, is learned.
+    pub(super) last_news: [Instant; 2],
 }
 
 /// What an end is for.
@@ -120,6 +131,8 @@ pub(super) enum Event {
     Repair { key: Key, epoch: u64 },
     /// A host finds another one.
     Meet { observer: HostId, subject: HostId },
+    /// A host gives a sign of life, for one that does not see it.
+    Announce { observer: HostId, subject: HostId },
     /// A host learns that an end came or went.
     Learn { observer: HostId, end: EndId },
     /// A host has heard nothing of another one for its lease, or was told that it leaves.
@@ -180,7 +193,7 @@ impl State {
         self.last_id
     }
 
-    /// Returns the number of a host's name.
+    /// Returns the number of a host's name, which is new if no host had it.
     pub(super) fn place(&mut self, name: &str) -> Place {
         let next = self.places.len() as Place;
         *self.places.entry(name.to_owned()).or_insert(next)
@@ -200,7 +213,13 @@ impl State {
 
     /// Returns true if packets pass from one host to the other.
     pub(super) fn is_open(&self, from: HostId, to: HostId) -> bool {
-        from == to || self.places_of(from, to).is_some_and(|places| !self.cuts.contains(&places))
+        from == to || self.places_of(from, to).is_some_and(|(from, to)| self.is_passable(from, to))
+    }
+
+    /// Returns true if packets pass from one place to the other: a link that loses all of them is as good as cut.
+    pub(super) fn is_passable(&self, from: Place, to: Place) -> bool {
+        let link = self.links.get(&(from, to)).unwrap_or(&self.all_links);
+        !self.cuts.contains(&(from, to)) && link.loss < 1.0
     }
 
     /// Returns what packets from one host to the other go through.
@@ -238,6 +257,7 @@ impl State {
             }
             Event::Repair { key, epoch } => self.repair(key, epoch),
             Event::Meet { observer, subject } => self.meet(observer, subject),
+            Event::Announce { observer, subject } => self.announce(observer, subject),
             Event::Learn { observer, end } => {
                 self.note(end ^ u64::from(observer).rotate_left(40));
                 self.learn(observer, end);
@@ -318,12 +338,10 @@ impl State {
             self.end_channel(key);
         }
         let Some(end) = self.ends.remove(&id) else { return };
-        for other in self.names.get(&end.name).into_iter().flatten() {
-            let key = (*other, id);
-            if let Some(channel) = self.channels.remove(&key) {
-                self.counts.unmatched += channel.waiting();
-            }
-            if let Some(Part::Subscription { last, .. }) = self.ends.get_mut(other).map(|end| &mut end.part) {
+        let others: Vec<EndId> = self.names.get(&end.name).into_iter().flatten().copied().collect();
+        for other in others {
+            self.end_channel((other, id));
+            if let Some(Part::Subscription { last, .. }) = self.ends.get_mut(&other).map(|end| &mut end.part) {
                 last.remove(&id);
             }
         }

@@ -116,8 +116,10 @@ struct Fleet {
     robots: Vec<Option<Robot>>,
     station: Option<Station>,
     truth: Truth,
-    /// Samples that the network could not deliver to anybody, until the last time that all was quiet.
+    /// Responses that the network could not deliver to anybody, until the last time that all was quiet.
     unmatched: u64,
+    /// Questions for results that had no answer when they were asked again.
+    open: u64,
     /// The last number that was given to a start, call, goal or speed.
     last: i64,
 }
@@ -133,6 +135,7 @@ impl Fleet {
             move |incident: &rospin_engine::Incident| incidents.with(|truth| truth.wrong.push(incident.to_string()));
         let context = Context::new(options.on_incident(tell));
         let network = SimulatedNetwork::new(seed);
+        network.advance_to(context.clock().now());
         let names: Vec<String> = (0..ROBOTS).map(|robot| format!("robot_{robot}")).collect();
         let robots = names.iter().map(|_| None).collect();
         truth.with(|truth| truth.boots = vec![0; ROBOTS]);
@@ -146,6 +149,7 @@ impl Fleet {
             station: None,
             truth,
             unmatched: 0,
+            open: 0,
             last: 0,
         };
         for robot in 0..ROBOTS {
