@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::FutureExt;
 use rospin::errors::CallError;
 use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
 use rospin::msgs::std_msgs::msg::UInt32;
@@ -307,6 +308,33 @@ fn a_node_that_is_created_anew_is_seen_as_a_whole() {
         world.test.wait(client.wait_for_service(), SECOND).unwrap();
         let speed = world.test.wait(client.get_one::<i64>("speed"), SECOND).unwrap();
         assert_eq!(speed, Ok(1), "seed {seed}");
+    }
+}
+
+/// The first server of its types goes while it is asked, and another one takes its place.
+#[test]
+fn a_node_is_asked_again_for_a_type_if_its_server_is_exchanged() {
+    for seed in 0..20 {
+        let mut world = World::new(seed);
+        world.network.set_links(LinkOptions::new().delay(50 * MS, 50 * MS));
+        let _publisher = world.publisher(PublisherOptions::new("numbers"));
+        let executor = world.test.ros().executor().handle();
+        let mut learned = Box::pin(world.test.node().message_type_of(&executor, "numbers"));
+        let mut server = None;
+        let mut outcome = None;
+        for _ in 0..300 {
+            world.run(10 * MS);
+            outcome = outcome.or_else(|| learned.as_mut().now_or_never());
+            let is_asked = world.talker.count_clients("talker/get_type_description").unwrap() == 1;
+            if is_asked && server.is_none() {
+                server = Some(world.talker.serve_type_descriptions(&executor).unwrap());
+            }
+            if outcome.is_some() {
+                break;
+            }
+        }
+        let name = outcome.expect("it ends").unwrap().name().to_owned();
+        assert_eq!(name, "std_msgs/msg/UInt32", "seed {seed}");
     }
 }
 

@@ -220,9 +220,21 @@ async fn ask<T: Told>(
         type_hash: hash.clone().unwrap_or_default(),
         include_type_sources: false,
     };
+    let mut reason = "it does not answer".to_owned();
     for _ in 0..ATTEMPTS {
-        let Some(response) = within(executor, ANSWER, client.call(request.clone())).await else { continue };
-        let response = response.map_err(|error| error.to_string())?;
+        // The server may go while it is asked: a node that starts may exchange its first one.
+        let answer = async {
+            client.wait_for_service().await;
+            client.call(request.clone()).await
+        };
+        let response = match within(executor, ANSWER, answer).await {
+            Some(Ok(response)) => response,
+            Some(Err(error)) => {
+                reason = error.to_string();
+                continue;
+            }
+            None => continue,
+        };
         if !response.successful {
             // The hash in the graph may be that of a part of the service.
             if T::KIND == EndpointKind::Server && !request.type_hash.is_empty() {
@@ -237,7 +249,7 @@ async fn ask<T: Told>(
         }
         return T::told(&response.type_description, hash.as_deref()).map_err(|error| error.to_string());
     }
-    Err("it does not answer".to_owned())
+    Err(reason)
 }
 
 /// Returns the result of `future`, or `None` if that takes longer than `longest`.
