@@ -61,6 +61,10 @@ impl ActionServerOptions {
     /// Sets the number of goals that the server remembers, those that have ended included: by default 1024, at least 1.
     /// If none of them has ended, a new goal is rejected. Otherwise a new goal takes the place of the goal that ended
     /// first, even if the result of that goal may still be requested.
+    ///
+    /// As many requests of each kind (goals, results, requests to cancel) wait for the executor, but at least 10 and at
+    /// most 8192. Further ones displace the oldest, which are counted by
+    /// [`lost`](super::ActionServer::lost). A deployment file sets the depths one by one, by the entities' names.
     #[must_use]
     pub fn max_goals(mut self, count: usize) -> Self {
         self.max_goals = count.max(1);

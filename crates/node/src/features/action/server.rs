@@ -29,6 +29,12 @@ use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
 use crate::service::{Draft, Service};
 
+/// Least and largest number of requests of each kind that wait for the executor: within these limits as many as there
+/// is room for goals, because a client may send all goals at once, or ask for all results. A process that is its own
+/// network allocates 16 bytes for each.
+const REQUESTS_MIN: usize = 10;
+const REQUESTS_MAX: usize = 8192;
+
 /// Reasons for which an action server or client could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -214,7 +220,7 @@ impl<A: Action> Parts<A> {
         let service = |of: &str| ServiceOptions {
             common: entity(&name, of, priority),
             service: part(&action, of),
-            qos: Qos::default(),
+            qos: Qos::keep_last(max_goals.clamp(REQUESTS_MIN, REQUESTS_MAX)),
         };
         let send_goal = Draft::on(node, group, service("send_goal"))?;
         let cancel_goal = Draft::on(node, group, service("cancel_goal"))?;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use rospin_engine::LossCause;
 use rospin_node::interfaces::action_msgs::GoalStatus;
 use rospin_node::{ActionServerOptions, GoalState, ResultError};
 
-use super::set_up::{Kind, World, on_both_kinds, seq, watchdog};
+use super::set_up::{Goal, Kind, World, on_both_kinds, seq, watchdog};
 
 #[test]
 fn a_result_can_be_asked_for_before_and_after_the_end_and_by_several() {
@@ -21,6 +22,34 @@ fn a_result_can_be_asked_for_before_and_after_the_end_and_by_several() {
         }
         let late = world.wait(goal.result()).unwrap();
         assert_eq!((late.state, late.result), (GoalState::Aborted, seq([1])));
+    });
+}
+
+/// A client that has sent many goals waits for all of them at once.
+#[test]
+fn a_server_has_room_for_as_many_requests_of_each_kind_as_for_goals() {
+    const GOALS: usize = 100;
+    watchdog(|| {
+        for kind in [Kind::Exclusive, Kind::Reentrant] {
+            let world = World::with(kind, ActionServerOptions::new("fibonacci").max_executing(100));
+            let sent: Vec<_> = (0..GOALS).map(|_| world.client.send_goal(Goal { order: 1 })).collect();
+            world.spin_all();
+            let goals: Vec<_> = sent.into_iter().map(|sent| world.wait(sent).unwrap()).collect();
+            let mut results: Vec<_> = goals.iter().map(|goal| Box::pin(goal.result())).collect();
+            let cancels: Vec<_> = goals.iter().map(|goal| goal.cancel()).collect();
+            world.spin_all();
+            assert!(results.iter_mut().all(|result| world.poll(result).is_none()), "they wait for the end");
+            for cancel in cancels {
+                world.wait(cancel).unwrap();
+            }
+            for handle in world.begun.take() {
+                handle.canceled(seq([1])).unwrap();
+            }
+            for result in results {
+                assert_eq!(world.wait(result).unwrap().state, GoalState::Canceled);
+            }
+            assert_eq!(world.server.unwrap().lost(LossCause::QueueFull), 0);
+        }
     });
 }
 
