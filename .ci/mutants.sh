@@ -8,8 +8,8 @@
 #   .ci/mutants.sh tests                  the mistakes of .ci/mutants/foreign.toml, by the tests of the crate and of those that
 #                                         depend on it. Prints by which test. Takes an hour
 #   .ci/mutants.sh tests NAME ...         some of them
-#   .ci/mutants.sh days                   the mistakes of .ci/mutants/network.toml, by days of a fleet on a simulated network. Prints by
-#                                         which seed
+#   .ci/mutants.sh days                   the mistakes of .ci/mutants/network*.toml, by 500 robot-days of a fleet on a simulated network.
+#                                         Prints by which seed
 #   .ci/mutants.sh days NAME ...          some of them
 #   MUTANT_PROGRAMS=20000 .ci/mutants.sh  with more programs per mistake
 set -euo pipefail
@@ -79,14 +79,15 @@ by_tests() {
 # Looks for mistakes by days of a fleet, for all of them or for some.
 by_days() {
     copy_sources
-    python3 .ci/mutants/inject.py "$copy" .ci/mutants/network.toml
+    python3 .ci/mutants/inject.py "$copy" .ci/mutants/network*.toml
     local names said
-    names=$(sed -n 's/^name = "\(.*\)"$/\1/p' .ci/mutants/network.toml)
+    export SIMULATED_DAYS="${SIMULATED_DAYS:-500}"
+    names=$(sed -n 's/^name = "\(.*\)"$/\1/p' .ci/mutants/network*.toml | awk '!seen[$0]++')
     if [ $# -gt 0 ]; then names=$(printf '%s\n' "$@"); fi
     (cd "$copy" && cargo test -q -p rospin-node --test node --no-run)
     while read -r name; do
         said=$(cd "$copy" && ROSPIN_MUTANT=$name cargo test -q -p rospin-node --test node fleets 2>&1 || true)
-        said=$(grep -o 'SIMULATED_SEED=[0-9]*' <<<"$said" || echo "NOT FOUND")
+        said=$(grep -om1 'SIMULATED_SEED=[0-9]*' <<<"$said" || echo "NOT FOUND")
         printf '%-44s %s\n' "$name" "$said"
     done <<<"$names" | tee "$target/days.txt"
     echo "$(grep -vc 'NOT FOUND' "$target/days.txt") of $(wc -l <"$target/days.txt") found"

@@ -26,9 +26,16 @@ NO_CODE = re.compile(
 )
 
 
-def read(list_path):
-    """Returns the mistakes of a list."""
-    return tomllib.loads(pathlib.Path(list_path).read_text())["mutant"]
+def read(*lists):
+    """Returns the mistakes of all lists, of which no two have one of the same name."""
+    mistakes, names = [], set()
+    for path in lists:
+        more = tomllib.loads(pathlib.Path(path).read_text())["mutant"]
+        new = {mistake["name"] for mistake in more}
+        if both := names & new:
+            sys.exit(f"{path}: {both} are in another list")
+        mistakes, names = mistakes + more, names | new
+    return mistakes
 
 
 def place(text, find):
@@ -131,4 +138,4 @@ def inject(folder, mistakes):
 
 
 if __name__ == "__main__":
-    inject(sys.argv[1], read(sys.argv[2]))
+    inject(sys.argv[1], read(*sys.argv[2:]))

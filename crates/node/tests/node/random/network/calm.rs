@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use rospin_node::{GoalHandle, GoalState};
+use rospin_node::{CancelError, GoalHandle, GoalState};
 
 use super::super::super::actions::set_up::{Fibonacci, Sequence};
-use super::robot::{ITS_OWN, REJECTED};
+use super::super::Awaited;
+use super::robot::{ITS_OWN, REJECTED, STUBBORN};
 use super::{Fleet, MS, ROBOTS, SECOND};
 
 /// The longest time without a server after which feedback goes on, with a margin for the server's report.
@@ -53,7 +54,24 @@ impl Fleet {
         for number in 0..3 {
             self.feed(&execution, number);
         }
+        if self.rng.percent(30) {
+            self.cancel_all(robot, &execution);
+        }
         self.end_goal(execution);
+    }
+
+    /// Asks a robot to cancel all of its goals, which are this one.
+    fn cancel_all(&mut self, robot: usize, execution: &GoalHandle<Fibonacci>) {
+        let station = self.station.as_ref().expect("it was started");
+        let mut asked = Awaited::new(station.lines[robot].drive.cancel_all());
+        self.run(SECOND);
+        let is_stubborn = execution.goal().order % STUBBORN == 0;
+        match asked.poll().expect("it is answered") {
+            Ok(canceling) => assert_eq!((canceling, is_stubborn), (vec![execution.id()], false)),
+            Err(CancelError::Rejected { .. }) => assert!(is_stubborn),
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(execution.is_cancel_requested(), !is_stubborn);
     }
 
     /// Cuts a robot off until its lease is over, and heals the path at once. If the server is back within a second, the

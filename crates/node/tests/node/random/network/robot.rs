@@ -118,6 +118,9 @@ pub(super) struct Robot {
 /// The time for which a server keeps results.
 pub(super) const KEPT: Duration = Duration::from_secs(3600);
 
+/// Speeds that are divisible by this are refused.
+pub(super) const TOO_FAST: i64 = 11;
+
 /// Orders that are divisible by this are rejected, and those by that are not canceled.
 pub(super) const REJECTED: i32 = 7;
 pub(super) const STUBBORN: i32 = 5;
@@ -137,6 +140,9 @@ impl Robot {
         let _check = node.add_on_set_parameters_callback(move |settings| {
             for setting in settings.iter().filter(|setting| setting.name == "speed") {
                 if let Some(value) = setting.value.as_i64() {
+                    if value > 0 && value % TOO_FAST == 0 {
+                        return Err("it is too fast".to_owned());
+                    }
                     set.with(|truth| truth.speeds.entry(boot).or_default().push(value));
                 }
             }

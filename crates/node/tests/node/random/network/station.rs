@@ -16,7 +16,7 @@ use super::super::super::actions::set_up::{Fibonacci, Goal, Sequence};
 use super::super::{Awaited, Rng, Shared, is_among, poll_once};
 use super::Truth;
 use super::extras::{Guest, Matches, Relayed, Watch, change_guests, poll_relayed};
-use super::robot::{Count, Ear, REJECTED, STUBBORN, Talker, double};
+use super::robot::{Count, Ear, REJECTED, STUBBORN, TOO_FAST, Talker, double};
 use crate::in_process::{Double, Number};
 
 /// What the station has of one robot.
@@ -62,6 +62,8 @@ pub(super) struct Station {
     pub(super) speeds: Shared<BTreeMap<String, i64>>,
     pub(super) is_stalled: bool,
     pub(super) relayed: Vec<Relayed>,
+    /// What waits for a server of a robot.
+    waits: Vec<(usize, Awaited<()>)>,
     pub(super) guests: Vec<Guest>,
     pub(super) watch: Watch,
     _service: Service,
@@ -118,6 +120,7 @@ impl Station {
             speeds,
             is_stalled: false,
             relayed: Vec::new(),
+            waits: Vec::new(),
             guests: Vec::new(),
             watch,
             _service,
@@ -138,6 +141,24 @@ impl Station {
         if self.relayed.len() < 50 {
             self.relayed.push((id, Awaited::new(self.lines[robot].relay.call(Number { data: id }))));
         }
+    }
+
+    /// Waits for a server of a robot, of a service or of an action.
+    pub(super) fn wait(&mut self, robot: usize, rng: &mut Rng) {
+        let line = &self.lines[robot];
+        if self.waits.len() < 20 {
+            let wait = if rng.percent(50) {
+                Awaited::new(line.double.wait_for_service())
+            } else {
+                Awaited::new(line.drive.wait_for_server())
+            };
+            self.waits.push((robot, wait));
+        }
+    }
+
+    /// Returns the robots whose servers are waited for.
+    pub(super) fn waits(&self) -> Vec<usize> {
+        self.waits.iter().map(|(robot, _)| *robot).collect()
     }
 
     /// Has a latched subscription and a client come, or go.
@@ -196,6 +217,7 @@ impl Station {
         self.poll_calls(truth);
         self.poll_asked(truth);
         poll_relayed(&mut self.relayed, truth);
+        self.waits.retain_mut(|(_, wait)| wait.poll().is_none());
         for at in 0..self.sent.len() {
             self.sent[at].poll(truth);
         }
@@ -222,6 +244,7 @@ impl Station {
                 Ok(()) => count == 1,
                 Err(ParameterClientError::Call(CallError::Unavailable { .. })) => count == 0,
                 Err(ParameterClientError::Call(CallError::Unanswered { .. })) => count <= 1,
+                Err(ParameterClientError::Refused { .. }) => count == 0 && *speed % TOO_FAST == 0,
                 Err(_) => false,
             };
             truth.with(|truth| truth.saw(if outcome.is_ok() { "speed set" } else { "speed not set" }));
@@ -232,7 +255,9 @@ impl Station {
             let Some(outcome) = call.poll() else { return true };
             match &outcome {
                 Ok(response) => truth.with(|truth| {
-                    truth.changes.entry(*boot).or_default().succeeded += usize::from(response.success);
+                    let changes = truth.changes.entry(*boot).or_default();
+                    changes.succeeded += usize::from(response.success);
+                    changes.refused += usize::from(!response.success);
                     truth.saw(if response.success { "transition done" } else { "transition refused" });
                 }),
                 Err(CallError::Unavailable { .. } | CallError::Unanswered { .. }) => {}
