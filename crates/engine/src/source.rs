@@ -64,6 +64,9 @@ impl Notifier {
 
     /// Notifies that there may be an item to take, which arrived at `arrival` (steady clock). That time is the
     /// activation's release.
+    ///
+    /// If several threads spin the executor and one of them takes another item of the source just now, the release may
+    /// be later: the moment at which the executor finds this notification.
     pub fn notify_at(&self, arrival: Instant) {
         self.0.notify(Some(arrival));
     }

@@ -18,6 +18,7 @@
 //! - **The table of operations** (`explore/operations.toml`) names all public operations of the engine, and says of
 //!   each that programs do it, or why not. `tests/operations.rs` compares it with the sources, and a run of 2,000
 //!   programs with what they did.
+//! - **Past programs** (`explore/past.rs`) failed once for a fault of a judge or of the schedules.
 //! - **Mutants**: `.ci/mutants.sh` injects the bugs of `explore/mutants.toml` into a copy of the engine, each behind a
 //!   name, builds it once, and searches for each of them.
 //!
@@ -39,6 +40,8 @@ mod generate;
 mod model;
 #[path = "explore/operations.rs"]
 mod operations;
+#[path = "explore/past.rs"]
+mod past;
 #[path = "explore/program.rs"]
 mod program;
 #[path = "explore/publish.rs"]

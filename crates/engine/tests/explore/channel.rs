@@ -18,6 +18,8 @@ use super::world::{Token, World, lock};
 pub(crate) struct Parcel {
     pub(crate) _token: Token,
     pub(crate) arrival: Ms,
+    /// The note at which it was about to be sent.
+    pub(crate) sending: usize,
     /// The note by which all readers had been told of it; 0 before.
     pub(crate) told: Arc<AtomicUsize>,
 }

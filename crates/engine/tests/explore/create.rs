@@ -16,7 +16,7 @@ use super::sources::{Taken, create_of_source};
 use super::world::{Bomb, Group, Handle, Load, Message, Request, Response, Slow, Token, World};
 
 /// The number of lives that an entity may have at once.
-const LIVES: usize = 3;
+pub(crate) const LIVES: usize = 3;
 
 /// The data that the callbacks of one entity share.
 pub(crate) struct Callback {

@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+/// A number of notes that the spins and the threads of a program do not come near.
+const SPINS_AND_THREADS: usize = 2_000;
+
 /// Milliseconds of the model's clocks.
 pub(crate) type Ms = u64;
 
@@ -360,6 +363,17 @@ impl Program {
         let scripts = self.entities.iter().flat_map(|entity| &entity.script);
         let rounds = self.rounds.iter().flat_map(|round| &round.before);
         scripts.chain(rounds).chain(self.threads.iter().flatten())
+    }
+
+    /// Returns a number of notes that the program does not come near, if it does `budget` things and its entities have
+    /// up to `lives` lives at once. Each of those things, and each millisecond, starts about one callback of each life.
+    /// Among the first 20,000 programs, none took 7 percent of that number.
+    pub(crate) fn most_notes(&self, budget: usize, lives: usize) -> usize {
+        let passed: Ms = self.rounds.iter().map(|round| round.advance).sum();
+        let callbacks = (budget + passed as usize) * (self.entities.len() * lives + self.queues.len() + 1);
+        let longest = self.entities.iter().map(|entity| entity.script.len()).max().unwrap_or(0);
+        // A callback begins and ends; an action takes up to six notes, if the callback waits for it.
+        callbacks * (2 + 6 * longest) + SPINS_AND_THREADS
     }
 
     /// Returns true if several entities have the same priority.

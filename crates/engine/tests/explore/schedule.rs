@@ -60,11 +60,13 @@ pub(crate) struct Steps {
     style: Style,
     /// By thread, for [`Style::Priorities`].
     priorities: Vec<u64>,
+    /// The threads that were put back, for [`Style::Priorities`]. The first one precedes the others.
+    put_back: Vec<TaskId>,
 }
 
 impl Steps {
     pub(crate) fn new(jobs: Arc<Jobs>, quiet: Arc<Quiet>) -> Self {
-        Self { jobs, quiet, rng: Rng::new(0), style: Style::Random, priorities: Vec::new() }
+        Self { jobs, quiet, rng: Rng::new(0), style: Style::Random, priorities: Vec::new(), put_back: Vec::new() }
     }
 
     fn choose(&mut self, runnable: &[TaskId], current: Option<TaskId>, is_yielding: bool) -> TaskId {
@@ -79,17 +81,23 @@ impl Steps {
     fn most_urgent(&mut self, runnable: &[TaskId], current: Option<TaskId>, is_yielding: bool) -> TaskId {
         let last = runnable.iter().copied().chain(current).map(usize::from).max().unwrap_or(0);
         while self.priorities.len() <= last {
-            let priority = self.rng.next() >> 8;
+            let priority = self.rng.next();
             self.priorities.push(priority);
         }
         if let Some(current) = current
             && (is_yielding || self.rng.below(150) == 0)
         {
-            // The thread goes behind all that were never put back, and to a random place among those that were.
-            let priority = self.rng.next() >> 40;
-            self.priorities[usize::from(current)] = priority;
+            // The thread goes behind all that were never put back, and to a random place among those that were. A
+            // random number in its place would often lead nowhere: the thread that goes on is the one with the highest
+            // number, so the others have low ones, and lower ones after each turn.
+            self.put_back.retain(|task| *task != current);
+            let place = self.rng.below(self.put_back.len() + 1);
+            self.put_back.insert(place, current);
         }
-        runnable.iter().copied().max_by_key(|task| self.priorities[usize::from(*task)]).unwrap_or(runnable[0])
+        let never = runnable.iter().copied().filter(|task| !self.put_back.contains(task));
+        let first = never.max_by_key(|task| self.priorities[usize::from(*task)]);
+        let first = first.or_else(|| self.put_back.iter().copied().find(|task| runnable.contains(task)));
+        first.unwrap_or(runnable[0])
     }
 }
 
@@ -99,6 +107,7 @@ impl Scheduler for Steps {
         self.quiet.0.store(false, Ordering::Relaxed);
         self.rng = Rng::new(seed);
         self.priorities.clear();
+        self.put_back.clear();
         YIELDS.with_borrow_mut(Vec::clear);
         self.style = match self.rng.below(4) {
             0 => Style::Random,

@@ -197,7 +197,8 @@ fn send(world: &Arc<World>, channel: usize) {
     // It is told late that the item has arrived.
     let arrival = (world.context.clock().now().as_nanos() / 1_000_000).saturating_sub(2);
     let told = Arc::<AtomicUsize>::default();
-    let parcel = Parcel { _token: world.token(), arrival, told: Arc::clone(&told) };
+    let sending = world.note(|model, _| model.now());
+    let parcel = Parcel { _token: world.token(), arrival, sending, told: Arc::clone(&told) };
     world.channels[channel].change(Some(parcel), false, false);
     let at = world.note(|model, task| model.note(task, Event::Did("sent an item through a channel")));
     told.store(at, Ordering::Relaxed);

@@ -15,8 +15,9 @@ use super::world::lock;
 
 /// The number of schedules that every program is run under.
 pub(crate) const SCHEDULES: u64 = 3;
-/// The number of steps after which a program counts as one that never ends.
-const STEPS: usize = 200_000;
+/// The number of steps without a note after which a program counts as one that never ends. A program does a limited
+/// number of things, and notes each of them.
+const STEPS: usize = 20_000;
 
 /// A program and a schedule.
 #[derive(Clone)]
@@ -32,7 +33,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    fn new(source: impl FnMut() -> Option<Job> + Send + 'static) -> Arc<Self> {
+    pub(crate) fn new(source: impl FnMut() -> Option<Job> + Send + 'static) -> Arc<Self> {
         Arc::new(Self { source: Mutex::new(Box::new(source)), current: Mutex::new(None) })
     }
 
@@ -136,6 +137,14 @@ pub(crate) fn search(
 /// Returns the seed of a program's schedule with that number.
 pub(crate) const fn schedule(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(0x2545_f491_4f6c_dd1d).wrapping_add(number)
+}
+
+/// Runs a program under that number of schedules, until one of them fails. Returns `None` if none does.
+pub(crate) fn any_failure(program: Program, schedules: u64) -> Option<Failure> {
+    let program = Arc::new(program);
+    let mut rest = 0..schedules;
+    let jobs = Jobs::new(move || Some(Job { program: Arc::clone(&program), schedule: rest.next()? }));
+    run_until_failure(&jobs)
 }
 
 /// Runs a program under up to `schedules` schedules, from the one with the seed `first` on, until one of them fails

@@ -8,8 +8,9 @@ use rospin_engine::{EntityKind, EntityOptions, LossCause, Reply, ServiceOptions,
 
 use super::channel::{ChannelSource, Parcel};
 use super::create::{Callback, common};
+use super::model::Arrival;
 use super::operations::does;
-use super::program::{EntityPlan, Kind, Ms, Style};
+use super::program::{EntityPlan, Kind, Style};
 use super::publish::inbox_options;
 use super::world::{Group, Handle, Load, Message, Request, Response, World};
 
@@ -18,8 +19,7 @@ use super::world::{Group, Handle, Load, Message, Request, Response, World};
 pub(crate) struct Taken {
     /// The number of the message or request.
     pub(crate) item: Option<usize>,
-    /// The time of arrival, and the note by which the executor had been told of it.
-    pub(crate) arrival: Option<(Ms, usize)>,
+    pub(crate) arrival: Option<Arrival>,
     pub(crate) losses: Option<u64>,
     pub(crate) reply: Option<Reply<Response>>,
 }
@@ -62,7 +62,11 @@ pub(crate) fn create_of_source(
                 |_: Parcel| Taken::default()
             } else {
                 |item: Parcel| Taken {
-                    arrival: Some((item.arrival, item.told.load(Ordering::Relaxed))),
+                    arrival: Some(Arrival {
+                        at: item.arrival,
+                        sending: item.sending,
+                        told: item.told.load(Ordering::Relaxed),
+                    }),
                     ..Taken::default()
                 }
             };

@@ -15,6 +15,7 @@ use rospin_engine::{
 };
 
 use super::channel::Channel;
+use super::create::LIVES;
 use super::generate::{CHANNELS, SERVICES, TOPICS};
 use super::model::{Model, Switched};
 use super::operations::{does, does_all};
@@ -45,6 +46,8 @@ pub(crate) struct World {
     finishing: AtomicBool,
     /// The number of things that may be taken from the budget.
     left: AtomicUsize,
+    /// The number of notes after which the program goes on for ever.
+    most_notes: usize,
     /// The recorder, if the program records; and the recording, while there is one.
     pub(crate) recorder: Option<Recorder>,
     pub(crate) recording: Mutex<Option<(Switched, Recording)>>,
@@ -126,6 +129,7 @@ impl World {
         let publishers = publishers.collect();
         let queues = program.queues.iter().map(|queue| queue.id + 1).max().unwrap_or(0);
         let budget = if program.has_bursts() { LARGE_BUDGET } else { BUDGET };
+        let most_notes = program.most_notes(budget, LIVES);
         let clients = (0..SERVICES).map(|service| context.create_local_client(&format!("s{service}")).unwrap());
         let executors = program.executors.iter().map(|executor| executor.id + 1).max().unwrap_or(0);
         let groups = program.groups.iter().map(|group| group.id + 1).max().unwrap_or(0);
@@ -152,6 +156,7 @@ impl World {
             tables: Mutex::new(tables),
             finishing: AtomicBool::new(false),
             left: AtomicUsize::new(budget),
+            most_notes,
             recorder,
             recording: Mutex::default(),
         })
@@ -159,7 +164,12 @@ impl World {
 
     /// Runs `note` on the model, with the number of the calling thread.
     pub(crate) fn note<R>(&self, note: impl FnOnce(&mut Model, usize) -> R) -> R {
-        note(&mut lock(&self.model), me())
+        let mut model = lock(&self.model);
+        // After too many notes, the program comes to the limit of steps, and ends.
+        if model.notes.len() <= self.most_notes {
+            shuttle::current::reset_step_count();
+        }
+        note(&mut model, me())
     }
 
     /// Returns the text of the last notes, also when no thread of the model runs.

@@ -31,8 +31,8 @@ pub(crate) struct Life {
     pub(crate) removed_by_panic: bool,
     /// The number of times that its source was told to close.
     pub(crate) closes: usize,
-    /// The losses that it was last told of, if it watches those of another entity.
-    pub(crate) told: u64,
+    /// The losses that it was told of, if it watches those of another entity.
+    pub(crate) told: Vec<u64>,
 }
 
 /// A message or a request on its way.
@@ -94,7 +94,7 @@ impl Model {
             broken: false,
             removed_by_panic: false,
             closes: 0,
-            told: 0,
+            told: Vec::new(),
         });
         life
     }

@@ -34,7 +34,7 @@ pub(crate) use records::{Record, Switched};
 pub(crate) use runs::{Run, RunState};
 pub(crate) use spins::ExecutorState;
 pub(crate) use topics::Sent;
-pub(crate) use waits::{Tick, Ticks};
+pub(crate) use waits::{Arrival, Tick, Ticks};
 
 use super::program::Program;
 

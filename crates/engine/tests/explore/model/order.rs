@@ -25,8 +25,8 @@ pub(crate) struct Picked {
 /// A pick that a trace reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pick {
-    executor: usize,
-    priority: u32,
+    pub(super) executor: usize,
+    pub(super) priority: u32,
     pub(super) task: usize,
     at: At,
     /// The next note of the thread. By then the pick has begun, or had nothing to take.

@@ -155,7 +155,7 @@ impl Model {
         }
         for (number, count) in &seen.losses {
             let life = &self.lives[*number];
-            let told = life.told;
+            let told = life.told.iter().max().copied().unwrap_or(0);
             if life.executor == executor && told != *count && self.is_free(*number, now) {
                 self.broken(Rule::Forgotten, format!("life {number} was told of {told} losses of {count}, {what}"));
             }

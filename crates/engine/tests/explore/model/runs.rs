@@ -63,14 +63,19 @@ impl Model {
     /// Judges and notes that an entity takes an item.
     fn takes(&mut self, life: usize, item: usize, at: At) {
         let taker = self.lives[life].clone();
+        let in_order = self.starts_in_order(life);
         let plan = self.plan_of(life);
-        let group = self.program.group(plan.group).expect("its group is there");
-        let in_order = !group.reentrant || self.threads_of(taker.executor) <= 1;
         if let Some(receiver) = self.receiver(&taker, plan) {
             self.judge_taken(&receiver, &format!("entity {} (life {life})", taker.entity), item, in_order);
         }
         self.lives[life].taken.push(item);
         self.items[item].taken = Some(at);
+    }
+
+    /// Returns true if the callbacks of the entity begin in the order in which they took their items.
+    pub(super) fn starts_in_order(&self, life: usize) -> bool {
+        let group = self.program.group(self.plan_of(life).group).expect("its group is there");
+        !group.reentrant || self.threads_of(self.lives[life].executor) <= 1
     }
 
     fn readings(&self) -> String {

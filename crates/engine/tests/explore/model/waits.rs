@@ -16,6 +16,17 @@ pub(crate) struct Ticks {
     last: Ms,
 }
 
+/// The arrival of an item of a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The time on the steady clock.
+    pub(crate) at: Ms,
+    /// The note at which it was about to be sent.
+    pub(crate) sending: At,
+    /// The note by which the executor had been told of it; 0 if that is not known.
+    pub(crate) told: At,
+}
+
 /// A tick that is waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tick {
@@ -160,18 +171,23 @@ impl Model {
     /// Notes that an entity is told how many items another one has lost.
     pub(crate) fn told_of_losses(&mut self, task: usize, life: usize, count: u64) {
         self.note(task, Event::ToldOfLosses { life, count });
-        let before = std::mem::replace(&mut self.lives[life].told, count);
-        if count <= before {
+        // Threads take the numbers in order, and may begin their callbacks in any order.
+        let in_order = self.starts_in_order(life);
+        let told = &mut self.lives[life].told;
+        let before = told.iter().max().copied().unwrap_or(0);
+        let is_known = told.contains(&count);
+        told.push(count);
+        if count == 0 || is_known || in_order && count <= before {
             self.broken(Rule::Loss, format!("life {life} was told of {before} losses, and then of {count}"));
         }
     }
 
-    /// Judges the time of arrival that the engine has for an item of a source, of which the executor was told by the
-    /// note `told`, if that is known.
-    pub(crate) fn arrived(&mut self, task: usize, run: usize, (arrival, told): (Ms, At)) {
+    /// Judges the time of arrival that the engine has for an item of a source.
+    pub(crate) fn arrived(&mut self, task: usize, run: usize, item: Arrival) {
         let Run { life, seen, .. } = self.runs[run];
+        let Arrival { at: arrival, sending, told } = item;
         // Before it was told of the item, another notification may have come, with a later time.
-        if told == 0 || told > seen {
+        if told == 0 || told > seen || self.may_share_arrival(task, life, sending) {
             return;
         }
         let executor = self.lives[life].executor;
@@ -180,5 +196,14 @@ impl Model {
             let message = format!("life {life} is released at {}, and its item arrived at {arrival}", picked.release);
             self.broken(Rule::Order, message);
         }
+    }
+    /// Returns true if another thread took an item of the entity since that note, or is about to. Between two steps of
+    /// a notification it may have taken the time of arrival for that item. Then this activation counts from the moment
+    /// at which the executor found the rest of the notification.
+    fn may_share_arrival(&self, task: usize, life: usize, sending: At) -> bool {
+        let (executor, priority) = (self.lives[life].executor, self.plan_of(life).priority);
+        let of_entity = |pick: &&super::order::Pick| pick.executor == executor && pick.priority == priority;
+        let mut others = self.dispatched.iter().filter(|pick| pick.task != task).filter(of_entity);
+        self.limit(life) > 1 && others.any(|pick| pick.begun.is_none_or(|begun| begun > sending))
     }
 }
