@@ -30,6 +30,12 @@
 //! The consumer sees everything that happened before a notification: each of its read-modify-writes reads from the
 //! notifier's write of the same word, or from a later one in its release sequence.
 //!
+//! Some orderings are stronger than any model needs. The fence in [`raise`](Inbox::raise) acquires what the flag's
+//! word was read from, and releases what the mark tells of; the fences at the mark of noted times do the same. A
+//! notifier of the first page reads nothing afterwards. A drain without books takes nothing. Bits that are put back
+//! belong to the release sequences of their notifiers. The instructions are the same on x86-64, and elsewhere cheaper
+//! than the fences.
+//!
 //! These are flags and not a queue, because a notification carries nothing but a time of arrival, and raising a flag
 //! takes a few atomic instructions in the middle of which nobody can get stuck.
 

@@ -20,6 +20,10 @@
 //! The producer remembers the last value of `head` that it saw, and reads it again only when the ring would be full by
 //! that value. The counts only grow, so an old value is too small at worst.
 //!
+//! Producers acquire the head before they overwrite a slot, so that no message overtakes a consumer's read of that
+//! slot. No model needs that, since loom lets no read see a later write. A claim acquires a head that was acquired
+//! before.
+//!
 //! The counts have 64 bits on every machine, so that they never wrap. With 32 bits they would wrap within days, and a
 //! consumer that was preempted for long could mistake one message for another.
 //!

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::atomic::{AtomicBool, Ordering, fence};
 use loom::thread;
 
 use super::Written;
@@ -267,6 +267,41 @@ fn a_noted_arrival_is_drained_or_known() {
             assert!(has_found || model.inbox.has_noted() && !model.inbox.is_empty());
         });
     }
+}
+
+/// A new entity is notified while the consumer drains books of which the entity's is none yet. Another page has the same
+/// mark. Afterwards the consumer looks at the new source by itself, and knows its book. It sees the item then, or the
+/// next drain finds the flag.
+///
+/// Fails with: either fence left out.
+#[test]
+fn a_flag_in_a_book_that_is_not_known_yet_is_found_later() {
+    loom::model(|| {
+        let (old, new) = (3, BOOK + 3);
+        let model = Model::new(2, vec![AtomicBool::new(false)]);
+        model.raise(old, 1);
+        let consumer = thread::spawn({
+            let model = Arc::clone(&model);
+            move || {
+                model.inbox.drain(&model.books[..1], |number, _| assert_eq!(number, old));
+                fence(Ordering::SeqCst);
+                model.written[0].load(Ordering::Relaxed)
+            }
+        });
+        let notifier = thread::spawn({
+            let model = Arc::clone(&model);
+            move || {
+                model.written[0].store(true, Ordering::Relaxed);
+                let flag = Flag::new(Arc::clone(&model.books[1]), new);
+                model.inbox.raise(&flag);
+            }
+        });
+        let is_seen = consumer.join().unwrap();
+        notifier.join().unwrap();
+        let mut is_found = false;
+        model.drain(|number| is_found |= number == new);
+        assert!(is_seen || is_found);
+    });
 }
 
 /// The consumer's code panics for the first flag that a drain finds. The next drain, which may be on another thread,

@@ -29,3 +29,22 @@ fn events_are_read_whole_and_in_order_or_counted() {
         assert_eq!(events.len() as u64 + reader.dropped(), COUNT);
     });
 }
+
+/// Once the reader knows that the writer is gone, a drain finds the last event.
+///
+/// Fails if the writer says so without release, or the reader looks without acquire.
+#[test]
+fn a_drain_after_the_end_finds_all_events() {
+    loom::model(|| {
+        let (mut writer, mut reader) = log::<2>(2);
+        let reading = thread::spawn(move || {
+            let is_closed = reader.is_closed();
+            let mut events = Vec::new();
+            reader.drain(&mut events);
+            assert!(!is_closed || events == [[1; 2]], "{events:?}");
+        });
+        writer.push(&[1; 2]);
+        drop(writer);
+        reading.join().unwrap();
+    });
+}
