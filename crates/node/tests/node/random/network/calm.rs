@@ -92,7 +92,8 @@ impl Fleet {
             self.run(10 * MS);
             absence += 10 * MS;
         }
-        self.run(3 * SECOND);
+        // The lease of the station may end at the robot although the path has healed. It is found again within 18 s.
+        self.run(20 * SECOND);
         if absence < ABSENCE {
             self.feed(&execution, 1);
             self.truth.with(|truth| truth.saw("server back at once"));
