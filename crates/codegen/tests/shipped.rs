@@ -95,7 +95,7 @@ fn definitions_are_those_of_an_installed_ros() {
                 let text = reduced(&fs::read_to_string(&file).unwrap());
                 // As in ROS 2, the first folder counts.
                 let is_first = seen.insert(name.clone());
-                // Of another distribution than that of `ROS_DISTRO`, some are not here.
+                // If the installed ROS is not of the distribution in `ROS_DISTRO`, `shipped` lacks some of its types.
                 let is_equal = shipped.get(&name).map_or(!blesses, |own| *own == text);
                 if !is_first || is_equal {
                     continue;

@@ -77,7 +77,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the tables of `text`. The line below a header is none of its rows.
+/// Returns the tables of `text`. The line of dashes below a header does not count as a row.
 fn tables_of(page: &str, text: &str) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     let mut is_inside = false;

@@ -250,7 +250,7 @@ impl Harness {
             Context::new(options.manual_clock(clock.clone()).on_incident(move |incident| tell(&told, incident)));
         let ros = match place {
             Some((network, host)) => {
-                // What it sends takes its time from now on, not from the network's beginning.
+                // So that the delays of what this host sends count from the harness's time, and not from the network's beginning.
                 network.advance_to(begin);
                 network.join(&context, host)
             }

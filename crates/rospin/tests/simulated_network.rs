@@ -32,6 +32,15 @@ impl World {
         Self { network, test, robot, talker, heard: Arc::default() }
     }
 
+    /// Returns a world in which the robot publishes `numbers` and the station has heard of it.
+    fn with_topic(seed: u64) -> (Self, Publisher<UInt32>, Subscription) {
+        let mut world = Self::new(seed);
+        let publisher = world.publisher(PublisherOptions::new("numbers"));
+        let subscription = world.listen(SubscriptionOptions::new("numbers"));
+        world.matched(&publisher, &subscription);
+        (world, publisher, subscription)
+    }
+
     fn publisher(&self, options: PublisherOptions) -> Publisher<UInt32> {
         self.talker.create_publisher(options).unwrap()
     }
@@ -125,10 +134,7 @@ fn messages_of_best_effort_are_lost_overtaken_or_heard_in_order() {
 
 #[test]
 fn a_cut_that_is_shorter_than_the_lease_is_noticed_by_nobody() {
-    let mut world = World::new(4);
-    let publisher = world.publisher(PublisherOptions::new("numbers"));
-    let subscription = world.listen(SubscriptionOptions::new("numbers"));
-    world.matched(&publisher, &subscription);
+    let (mut world, publisher, subscription) = World::with_topic(4);
     world.network.cut("robot", "station");
     publish(&publisher, 0..5);
     for _ in 0..19 {
@@ -145,10 +151,7 @@ fn a_cut_that_is_shorter_than_the_lease_is_noticed_by_nobody() {
 #[test]
 fn after_the_lease_hosts_are_forgotten_and_a_healed_path_brings_them_back() {
     for seed in 0..20 {
-        let mut world = World::new(seed);
-        let publisher = world.publisher(PublisherOptions::new("numbers"));
-        let subscription = world.listen(SubscriptionOptions::new("numbers"));
-        world.matched(&publisher, &subscription);
+        let (mut world, publisher, subscription) = World::with_topic(seed);
         let names = |world: &World| world.test.node().node_names();
         world.run(300 * MS);
         assert_eq!(names(&world), ["/talker", "/test"]);
@@ -454,7 +457,7 @@ fn acknowledgements_do_not_pass_a_cut() {
     world.run(SECOND);
     assert_eq!([first, world.heard()].concat(), (0..100).collect::<Vec<_>>());
     world.network.set_link("robot", "station", LinkOptions::new());
-    // What has arrived stays in the history, and is sent to nobody once more.
+    // The publisher's history still has what has arrived, but does not send it a second time.
     world.network.cut_one_way("station", "robot");
     publish(&publisher, 0..500);
     world.run(SECOND);
@@ -471,10 +474,7 @@ fn acknowledgements_do_not_pass_a_cut() {
 fn an_idle_host_is_forgotten_between_2_and_10_seconds_after_its_path_is_cut() {
     let mut times = Vec::new();
     for seed in 0..40 {
-        let mut world = World::new(seed);
-        let publisher = world.publisher(PublisherOptions::new("numbers"));
-        let subscription = world.listen(SubscriptionOptions::new("numbers"));
-        world.matched(&publisher, &subscription);
+        let (mut world, publisher, subscription) = World::with_topic(seed);
         world.run(20 * SECOND);
         let begin = world.test.elapsed();
         world.network.cut("robot", "station");
@@ -490,10 +490,7 @@ fn an_idle_host_is_forgotten_between_2_and_10_seconds_after_its_path_is_cut() {
 #[test]
 fn a_host_that_talked_is_forgotten_ten_seconds_later() {
     for seed in 0..20 {
-        let mut world = World::new(seed);
-        let publisher = world.publisher(PublisherOptions::new("numbers"));
-        let subscription = world.listen(SubscriptionOptions::new("numbers"));
-        world.matched(&publisher, &subscription);
+        let (mut world, publisher, subscription) = World::with_topic(seed);
         world.run(20 * SECOND);
         publish(&publisher, 0..1);
         world.run(MS);
@@ -509,10 +506,7 @@ fn a_host_that_talked_is_forgotten_ten_seconds_later() {
 #[test]
 fn a_moment_on_an_open_path_does_not_make_the_lease_longer() {
     for seed in 0..20 {
-        let mut world = World::new(seed);
-        let publisher = world.publisher(PublisherOptions::new("numbers"));
-        let subscription = world.listen(SubscriptionOptions::new("numbers"));
-        world.matched(&publisher, &subscription);
+        let (mut world, publisher, subscription) = World::with_topic(seed);
         world.run(20 * SECOND);
         world.network.cut("robot", "station");
         world.run(SECOND);

@@ -77,32 +77,21 @@ fn check(name: &str, header: &str, rows: &[String]) {
 }
 
 fn readme_row(row: &Row) -> String {
-    format!(
-        "| {} | {:.1} | {:.1} | {:.1} / {:.1} | {} of {} |",
-        row.executor,
-        row.hot_path_mean_ms,
-        row.hot_path_max_ms,
-        row.from_due_p50_ms,
-        row.from_due_p99_ms,
-        row.hot_paths,
-        row.lidar_frames
-    )
+    let Row { executor, hot_path_mean_ms: mean, hot_path_max_ms: max, .. } = row;
+    format!("| {executor} | {mean:.1} | {max:.1} | {} |", from_due_and_frames(row))
 }
 
 fn book_row(row: &Row) -> String {
-    format!(
-        "| {} | {} | {:.1} / {:.1} | {:.1} / {:.1} | {} of {} | {:.1} | {:.0} |",
-        row.callback_ms,
-        row.executor,
-        row.hot_path_mean_ms,
-        row.hot_path_max_ms,
-        row.from_due_p50_ms,
-        row.from_due_p99_ms,
-        row.hot_paths,
-        row.lidar_frames,
-        row.planner_deviation_ms,
-        row.cpu_percent
-    )
+    let Row { callback_ms, executor, hot_path_mean_ms: mean, hot_path_max_ms: max, .. } = row;
+    let Row { planner_deviation_ms: deviation, cpu_percent: cpu, .. } = row;
+    let both = from_due_and_frames(row);
+    format!("| {callback_ms} | {executor} | {mean:.1} / {max:.1} | {both} | {deviation:.1} | {cpu:.0} |")
+}
+
+/// Returns the columns that both tables have.
+fn from_due_and_frames(row: &Row) -> String {
+    let Row { from_due_p50_ms: p50, from_due_p99_ms: p99, hot_paths, lidar_frames, .. } = row;
+    format!("{p50:.1} / {p99:.1} | {hot_paths} of {lidar_frames}")
 }
 
 #[test]

@@ -99,7 +99,7 @@ pub(super) struct Options {
 #[derive(Clone, Copy, Debug)]
 struct Limit(Option<Duration>);
 
-/// Reads a limit in seconds. A negative one is none, as for `ros2`.
+/// Reads a limit in seconds. As for `ros2`, a negative number means no limit.
 fn limit(text: &str) -> Result<Limit, String> {
     if text.parse::<f64>().is_ok_and(|seconds| seconds < 0.0) {
         return Ok(Limit(None));

@@ -125,7 +125,7 @@ pub(super) struct Options {
     #[arg(long)]
     use_sim_time: bool,
 
-    /// Does nothing: there are none. `ros2` has it
+    /// Is accepted as by `ros2`, and does nothing: recording has no keyboard controls
     #[arg(long, hide = true)]
     disable_keyboard_controls: bool,
 

@@ -166,7 +166,8 @@ fn survey_summary(file: &mut File) -> io::Result<Option<Survey>> {
     Ok(None)
 }
 
-/// Returns the description in the record at that place, which has that length; `None` if there is none.
+/// Returns the bag's description in the metadata record at that place of the file; `None` if the record has another
+/// content. The record has that length.
 fn read_description(file: &mut File, (at, length): (u64, u64)) -> Option<String> {
     if length > DESCRIPTION_MAX {
         return None;

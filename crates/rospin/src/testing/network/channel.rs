@@ -105,8 +105,8 @@ impl Channel {
     }
 }
 
-/// What becomes of a packet on its link: for each copy that arrives, its delay, and true if it may overtake others. A
-/// lost one has none.
+/// The copies of a packet that arrive: none if it is lost, two if it is duplicated. Each has its delay, and true if it
+/// may overtake others.
 type Fate = [Option<(Duration, bool)>; 2];
 
 impl State {
@@ -149,7 +149,7 @@ impl State {
         self.put(key, sample, fate);
     }
 
-    /// Puts a sample on a channel. If there is none, because the writer's host does not know the reader any more, the
+    /// Puts a sample on a channel. If the writer's host does not know the reader any more, the channel is gone and the
     /// sample is lost.
     fn put(&mut self, key: Key, sample: Sample, fate: Fate) {
         self.counts.sent += 1;

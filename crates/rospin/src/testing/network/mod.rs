@@ -256,8 +256,8 @@ impl SimulatedNetwork {
     }
 
     /// Cuts the path between two hosts, both ways. Packets that are on their way are lost, too, unless the path heals
-    /// before they are due. A host that starts again under its name is behind the same cut. There is none between the
-    /// hosts of one name.
+    /// before they are due. A host that starts again under its name is behind the same cut. Hosts of one name are never
+    /// cut off from each other.
     ///
     /// # Panics
     /// If there never was a host of one of these names.

@@ -62,7 +62,7 @@ pub(super) struct Station {
     pub(super) speeds: Shared<BTreeMap<String, i64>>,
     pub(super) is_stalled: bool,
     pub(super) relayed: Vec<Relayed>,
-    /// What waits for a server of a robot.
+    /// Calls of `wait_for_service` and the like, each with the number of the robot whose server it waits for.
     waits: Vec<(usize, Awaited<()>)>,
     pub(super) guests: Vec<Guest>,
     pub(super) watch: Watch,
