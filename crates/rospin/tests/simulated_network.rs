@@ -474,7 +474,7 @@ fn acknowledgements_do_not_pass_a_cut() {
 fn an_idle_host_is_forgotten_between_2_and_10_seconds_after_its_path_is_cut() {
     let mut times = Vec::new();
     for seed in 0..40 {
-        let (mut world, publisher, subscription) = World::with_topic(seed);
+        let (mut world, _publisher, subscription) = World::with_topic(seed);
         world.run(20 * SECOND);
         let begin = world.test.elapsed();
         world.network.cut("robot", "station");

@@ -270,8 +270,8 @@ fn a_noted_arrival_is_drained_or_known() {
 }
 
 /// A new entity is notified while the consumer drains the books that it knows, and it does not know the entity's yet.
-/// Another page has the same mark. Afterwards the consumer looks at the new source by itself, and knows its book. It sees the item then, or the
-/// next drain finds the flag.
+/// Another page has the same mark. Afterwards the consumer looks at the new source by itself, and knows its book. It
+/// sees the item then, or the next drain finds the flag.
 ///
 /// Fails with: either fence left out.
 #[test]
