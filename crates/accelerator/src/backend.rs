@@ -7,8 +7,10 @@ use rospin_core::{Instant, Priority};
 
 /// A device. It runs segments on lanes, and reports their ends.
 ///
-/// A lane runs one segment at a time, such as a CUDA stream. The accelerator gives a lane its next segment only after
-/// the [`Listener`] was told of the end of the one before.
+/// A lane runs one segment after the other in the order in which it is given them, such as a CUDA stream. The
+/// accelerator gives a lane at most two: the one that runs and, if it is asked to be
+/// [ahead](crate::AcceleratorOptions::ahead), the one that runs next. Otherwise it gives it the next one only after the
+/// [`Listener`] was told of the end of the one before. Where lanes differ in urgency, lane 0 is the most urgent one.
 pub trait Backend: Send + Sync + 'static {
     /// The work of a segment: the kernels, and the copies before and after them.
     type Work: Send + 'static;
@@ -23,7 +25,7 @@ pub trait Backend: Send + Sync + 'static {
     /// alarms.
     fn connect(&self, listener: Weak<dyn Listener>);
 
-    /// Starts a segment on a lane that is idle. Returns without waiting for it.
+    /// Starts a segment on a lane, after the one that the lane has if there is one. Returns without waiting for it.
     ///
     /// It must not call the listener on the calling thread. Other threads may report the end before this method has
     /// returned.
@@ -55,7 +57,7 @@ pub struct Launch<W> {
 pub struct Ended {
     /// The number of the lane.
     pub lane: usize,
-    /// The ticket of the [`Launch`]. An end with another ticket than that of the segment on the lane is ignored.
+    /// The ticket of the [`Launch`]. An end with a ticket that no segment on the lane has is ignored.
     pub ticket: u64,
     /// The time of the end.
     pub at: Instant,

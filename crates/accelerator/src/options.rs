@@ -37,14 +37,22 @@ pub struct AcceleratorOptions {
     pub(crate) discipline: Discipline,
     pub(crate) patience: Duration,
     pub(crate) give_up: Option<Duration>,
+    pub(crate) urgent: Option<Priority>,
+    pub(crate) ahead: Duration,
 }
 
 impl AcceleratorOptions {
-    /// Creates options: requests in order of priority, a [patience](Self::patience) of 100 ms, and no time to
-    /// [give up](Self::give_up).
+    /// Creates options: requests in order of priority, a [patience](Self::patience) of 100 ms, no time to
+    /// [give up](Self::give_up), no [urgent](Self::urgent) lane, and no segment [ahead](Self::ahead) of its turn.
     #[must_use]
     pub const fn new() -> Self {
-        Self { discipline: Discipline::Priority, patience: Duration::from_millis(100), give_up: None }
+        Self {
+            discipline: Discipline::Priority,
+            patience: Duration::from_millis(100),
+            give_up: None,
+            urgent: None,
+            ahead: Duration::ZERO,
+        }
     }
 
     /// Sets the order in which requests get the device.
@@ -67,6 +75,31 @@ impl AcceleratorOptions {
     #[must_use]
     pub const fn give_up(mut self, after: Duration) -> Self {
         self.give_up = Some(after);
+        self
+    }
+
+    /// Keeps lane 0 of the device for the clients of at least this priority, which use no other lane. Where that lane
+    /// is more urgent to the device than the others, as a stream of high priority is, their kernels preempt running
+    /// ones between thread blocks: they wait for blocks, not for segments.
+    ///
+    /// Has no effect on a device with one lane, which is everybody's.
+    #[must_use]
+    pub const fn urgent(mut self, from: Priority) -> Self {
+        self.urgent = Some(from);
+        self
+    }
+
+    /// Sets the time before the expected end of a segment at which its lane is given the next one, so that the device
+    /// is not idle while the end is reported and the next segment is launched. With zero, the next segment is picked
+    /// after the end. The expected length is that of the client's former requests; after a segment whose length is not
+    /// known yet, the next one is picked after the end.
+    ///
+    /// A request that comes after that time waits for the segment that was picked, too. So a request waits for at most
+    /// two foreign segments of its lane, and not for one. A segment that was picked runs even if one before it fails or
+    /// its request is cancelled.
+    #[must_use]
+    pub const fn ahead(mut self, before_end: Duration) -> Self {
+        self.ahead = before_end;
         self
     }
 }

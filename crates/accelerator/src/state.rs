@@ -2,20 +2,22 @@
 //! code.
 
 mod ends;
+mod pool;
 mod requests;
 
 use std::time::Duration;
 
-use rospin_core::{Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler, ThreadIndex};
+use rospin_core::{Activation, Instant, ThreadIndex};
 use rospin_engine::ForeignWaker;
 use smallvec::SmallVec;
 
 use crate::backend::Launch;
-use crate::client::ClientState;
+use crate::client::{ClientId, ClientState};
 use crate::options::{AcceleratorOptions, ClientOptions};
 use crate::request::Segment;
 use crate::statistics::Statistics;
 
+use pool::Pool;
 pub(crate) use requests::Slot;
 
 /// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them
@@ -34,16 +36,27 @@ impl<W> Actions<W> {
     }
 }
 
-/// The segment on a lane.
+/// A segment on a lane.
 struct Running {
     activation: Activation,
+    client: ClientId,
     request: u32,
+    /// The place of the segment in its request.
+    nth: usize,
     ticket: u64,
+    /// The time since which the lane has no other segment before it.
     started: Instant,
     bound: Option<Duration>,
     /// True if an alarm found the segment past its bound and patience: the overrun is counted, and the request has
     /// ended.
     is_reported: bool,
+}
+
+/// The segments that the device has on a lane: the one that runs, and the one that runs after it.
+#[derive(Default)]
+struct Lane {
+    running: Option<Running>,
+    following: Option<Running>,
 }
 
 /// Clients, requests and lanes.
@@ -52,19 +65,17 @@ struct Running {
 /// of the request. So a request keeps its place in the order from segment to segment, and a client's requests run one
 /// after the other.
 pub(crate) struct State<W> {
-    scheduler: Scheduler,
-    group: GroupId,
+    /// The lanes' pools with their clients: that of the urgent lane if there is one, and that of all others.
+    pools: SmallVec<[Pool; 2]>,
     options: AcceleratorOptions,
-    lanes: Vec<Option<Running>>,
-    /// The clients by the index of their entity.
-    clients: Vec<Option<ClientState>>,
+    lanes: Vec<Lane>,
     requests: Vec<Slot<W>>,
     /// The free slots of `requests`.
     free: Vec<u32>,
     /// Number of segments that were started, which is the ticket of the last one.
     tickets: u64,
     /// The clients whose budgets are used up.
-    throttled: Vec<EntityId>,
+    throttled: Vec<ClientId>,
     /// The time of the alarm that the back end was asked for; `None` if none is set.
     armed: Option<Instant>,
     /// The reason for which the device is lost; `None` if it is not.
@@ -75,14 +86,17 @@ pub(crate) struct State<W> {
 
 impl<W> State<W> {
     pub(crate) fn new(options: AcceleratorOptions, lanes: usize) -> Self {
-        let mut scheduler = Scheduler::new(options.discipline.policy());
-        let group = scheduler.add_group(GroupKind::Reentrant);
+        let mut pools = SmallVec::new();
+        let mut first = 0;
+        if options.urgent.is_some() && lanes > 1 {
+            pools.push(Pool::new(options.discipline, 0..1));
+            first = 1;
+        }
+        pools.push(Pool::new(options.discipline, first..lanes));
         Self {
-            scheduler,
-            group,
+            pools,
             options,
-            lanes: (0..lanes).map(|_| None).collect(),
-            clients: Vec::new(),
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
             requests: Vec::new(),
             free: Vec::new(),
             tickets: 0,
@@ -94,47 +108,41 @@ impl<W> State<W> {
     }
 
     /// Adds a client, whose options were checked. Returns its id.
-    pub(crate) fn add_client(&mut self, options: ClientOptions, now: Instant) -> EntityId {
-        let mut spec =
-            EntitySpec::new(options.name.clone(), EntityKind::Waitable, self.group).priority(options.priority);
-        if let Some(deadline) = options.deadline {
-            spec = spec.deadline(deadline);
-        }
-        let id = self.scheduler.add_entity(spec).expect("the group exists, and one activation is allowed");
-        if self.clients.len() <= id.index() {
-            self.clients.resize_with(id.index() + 1, || None);
-        }
-        self.throttled.reserve(self.clients.len());
-        self.clients[id.index()] = Some(ClientState::new(id, options, now));
-        id
+    pub(crate) fn add_client(&mut self, options: ClientOptions, now: Instant) -> ClientId {
+        let is_urgent = self.options.urgent.is_some_and(|from| options.priority >= from);
+        let pool = if is_urgent { 0 } else { self.pools.len() - 1 };
+        let entity = self.pools[pool].add(options, now);
+        let clients = self.pools.iter().map(|pool| pool.clients.len()).sum();
+        self.throttled.reserve(clients);
+        ClientId { pool, entity }
     }
 
-    /// Removes a client. Its waiting requests end with an error; the one that runs goes on until its segment ends.
-    pub(crate) fn remove_client(&mut self, id: EntityId, actions: &mut Actions<W>) {
-        let Some(client) = self.clients.get_mut(id.index()).and_then(|slot| slot.take_if(|client| client.id == id))
-        else {
-            return;
-        };
+    /// Removes a client. Its waiting requests end with an error; the one that runs goes on until its segments end.
+    pub(crate) fn remove_client(&mut self, id: ClientId, actions: &mut Actions<W>) {
+        let Some(client) = self.pools[id.pool].remove(id.entity) else { return };
         self.gone.add(&client.statistics);
         self.throttled.retain(|throttled| *throttled != id);
-        self.scheduler.remove_entity(id);
-        for request in client.queue.into_iter().skip(usize::from(client.is_running)) {
-            self.leave_queue(request);
-            self.finish(request, Err(crate::request::RequestError::ClientGone), actions);
-            self.free_if_over(request, actions);
+        for request in client.queue {
+            if self.requests[request as usize].in_flight == 0 {
+                self.leave_queue(request);
+                self.finish(request, Err(crate::request::RequestError::ClientGone), actions);
+                self.free_if_over(request, actions);
+            }
         }
     }
 
     /// Returns the counts of a client.
-    pub(crate) fn statistics_of(&self, id: EntityId) -> Statistics {
+    pub(crate) fn statistics_of(&self, id: ClientId) -> Statistics {
         self.client(id).map(|client| client.statistics).unwrap_or_default()
     }
 
     /// Returns the counts of all clients, also of those that were dropped.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut all = self.gone;
-        for client in self.clients.iter().flatten() {
-            all.add(&client.statistics);
+        for pool in &self.pools {
+            for client in pool.clients.iter().flatten() {
+                all.add(&client.statistics);
+            }
         }
         all
     }
@@ -149,61 +157,112 @@ impl<W> State<W> {
         self.requests.len() - self.free.len()
     }
 
-    /// Gives idle lanes the segments that come first in the order of the policy, and asks for the next alarm. Does
-    /// nothing if the device is lost.
+    /// Gives lanes the segments that come first in the order of the policy: idle lanes, and lanes whose segment is
+    /// expected to end soon. Asks for the next alarm. Does nothing if the device is lost.
     fn start(&mut self, now: Instant, actions: &mut Actions<W>) {
-        if self.lost.is_none() {
-            for lane in 0..self.lanes.len() {
-                if self.lanes[lane].is_none() && !self.start_on(lane, now, actions) {
+        if self.lost.is_some() {
+            return;
+        }
+        for pool in 0..self.pools.len() {
+            for lane in self.pools[pool].lanes.clone() {
+                if self.lanes[lane].running.is_none() && !self.start_on(pool, lane, now, actions) {
                     break;
                 }
             }
-            self.arm(actions);
+            for lane in self.pools[pool].lanes.clone() {
+                if self.decision_on(lane).is_none_or(|at| at > now) {
+                    continue;
+                }
+                // The next segment of the client that runs may follow its own.
+                if let Some(client) = self.lanes[lane].running.as_ref().map(|running| running.client) {
+                    self.release_next(client);
+                }
+                self.start_on(pool, lane, now, actions);
+            }
         }
+        self.arm(now, actions);
     }
 
-    /// Gives an idle lane the segment that comes first in the order of the policy. Returns false if no segment may
-    /// start now.
-    fn start_on(&mut self, lane: usize, now: Instant, actions: &mut Actions<W>) -> bool {
+    /// Returns the time from which a lane may be given the segment that follows the running one; `None` if it may
+    /// not, because it is idle, has one, or nothing is known of the end.
+    fn decision_on(&self, lane: usize) -> Option<Instant> {
+        let Lane { running: Some(running), following: None } = &self.lanes[lane] else { return None };
+        if self.options.ahead.is_zero() {
+            return None;
+        }
+        let expected = self.client(running.client)?.expected(running.nth)?;
+        Some(running.started + expected.saturating_sub(self.options.ahead))
+    }
+
+    /// Gives a lane the segment that comes first in the order of the policy. It runs after the one that the lane has,
+    /// if there is one. Returns false if no segment may start now.
+    fn start_on(&mut self, pool: usize, lane: usize, now: Instant, actions: &mut Actions<W>) -> bool {
+        let is_following = self.lanes[lane].running.is_some();
+        let thread = ThreadIndex(if is_following { self.lanes.len() + lane } else { lane } as u16);
         // Each turn takes an activation that leads to no segment out of the ready set, and none comes back twice.
-        while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {
-            let id = activation.entity;
-            let Some(client) = self.clients.get_mut(id.index()).and_then(Option::as_mut) else {
-                self.scheduler.complete(now, &activation);
+        while let Some(activation) = self.pools[pool].scheduler.next(now, thread) {
+            let id = ClientId { pool, entity: activation.entity };
+            let Pool { scheduler, clients, .. } = &mut self.pools[pool];
+            let Some(client) = clients.get_mut(id.entity.index()).and_then(Option::as_mut) else {
+                scheduler.complete(now, &activation);
                 continue;
             };
-            let Some(&request) = client.queue.front() else {
+            if client.in_flight > 0 && (client.lane != lane || client.in_flight > 1) {
+                // Its segments run one after the other. The end of the one on the other lane releases the next one.
+                scheduler.complete(now, &activation);
+                continue;
+            }
+            let Some(request) = next_of(client, &self.requests) else {
                 // The request was cancelled.
-                self.scheduler.complete(now, &activation);
+                scheduler.complete(now, &activation);
                 continue;
             };
             let slot = &mut self.requests[request as usize];
             if slot.requested != activation.release {
                 // The request that the activation was released for was cancelled. The next one has another place in the
                 // order.
-                self.scheduler.complete(now, &activation);
-                self.scheduler.release(slot.requested, id);
+                scheduler.complete(now, &activation);
+                scheduler.release(slot.requested, id.entity);
                 continue;
             }
             if client.account.as_mut().is_some_and(|account| !account.has_some(now)) {
                 client.is_throttled = true;
                 client.statistics.throttled += 1;
                 self.throttled.push(id);
-                self.scheduler.complete(now, &activation);
+                scheduler.complete(now, &activation);
                 continue;
             }
             let Some(segment) = slot.segments.next() else {
-                // A request with no segment left is not in its client's queue.
                 debug_assert!(false, "a request without segments waits");
-                self.scheduler.complete(now, &activation);
+                scheduler.complete(now, &activation);
                 continue;
             };
-            client.is_running = true;
-            slot.started.get_or_insert(now);
+            client.in_flight += 1;
+            client.lane = lane;
+            let nth = slot.begun;
+            slot.begun += 1;
+            slot.in_flight += 1;
+            if !is_following {
+                slot.started.get_or_insert(now);
+            }
             self.tickets += 1;
             let ticket = self.tickets;
-            let bound = segment.bound;
-            self.lanes[lane] = Some(Running { activation, request, ticket, started: now, bound, is_reported: false });
+            let running = Running {
+                activation,
+                client: id,
+                request,
+                nth,
+                ticket,
+                started: now,
+                bound: segment.bound,
+                is_reported: false,
+            };
+            let place = &mut self.lanes[lane];
+            if is_following {
+                place.following = Some(running);
+            } else {
+                place.running = Some(running);
+            }
             actions.launches.push(Launch { lane, ticket, priority: activation.priority, work: segment.work });
             return true;
         }
@@ -211,10 +270,27 @@ impl<W> State<W> {
     }
 
     /// Asks for an alarm if one is needed earlier than the one that is set.
-    fn arm(&mut self, actions: &mut Actions<W>) {
-        let overruns = self.lanes.iter().flatten().filter_map(|running| self.overrun_at(running));
-        let refills = self.throttled.iter().filter_map(|id| self.client(*id)?.account.as_ref());
-        let next = overruns.chain(refills.map(|account| account.next_start())).min();
+    fn arm(&mut self, now: Instant, actions: &mut Actions<W>) {
+        let mut next: Option<Instant> = None;
+        let mut consider = |at: Instant| next = Some(next.map_or(at, |next| next.min(at)));
+        for pool in &self.pools {
+            for lane in pool.lanes.clone() {
+                let Some(running) = &self.lanes[lane].running else { continue };
+                if let Some(at) = self.overrun_at(running) {
+                    consider(at);
+                }
+                // A segment that comes later is looked at when it comes.
+                let is_waited_for = pool.scheduler.has_candidates() || self.has_more(running.client);
+                if let Some(at) = self.decision_on(lane).filter(|at| *at > now && is_waited_for) {
+                    consider(at);
+                }
+            }
+        }
+        for id in &self.throttled {
+            if let Some(account) = self.client(*id).and_then(|client| client.account.as_ref()) {
+                consider(account.next_start());
+            }
+        }
         if let Some(next) = next
             && self.armed.is_none_or(|armed| next < armed)
         {
@@ -231,21 +307,35 @@ impl<W> State<W> {
         Some(bound + patience.into_iter().chain(self.options.give_up).min()?)
     }
 
+    /// Returns true if a client has a segment that is not on the device.
+    fn has_more(&self, id: ClientId) -> bool {
+        self.client(id).is_some_and(|client| next_of(client, &self.requests).is_some())
+    }
+
     /// Returns the client with this id; `None` if it was dropped.
-    fn client(&self, id: EntityId) -> Option<&ClientState> {
-        self.clients.get(id.index())?.as_ref().filter(|client| client.id == id)
+    fn client(&self, id: ClientId) -> Option<&ClientState> {
+        self.pools[id.pool].client(id.entity)
     }
 
     /// Returns the client with this id, to change it; `None` if it was dropped.
-    fn client_mut(&mut self, id: EntityId) -> Option<&mut ClientState> {
-        self.clients.get_mut(id.index())?.as_mut().filter(|client| client.id == id)
+    fn client_mut(&mut self, id: ClientId) -> Option<&mut ClientState> {
+        self.pools[id.pool].client_mut(id.entity)
     }
 
     /// Returns the counts of a client, to add to; those of all dropped clients if the client was dropped.
-    fn counts(&mut self, id: EntityId) -> &mut Statistics {
-        match self.clients.get_mut(id.index()).and_then(Option::as_mut).filter(|client| client.id == id) {
+    fn counts(&mut self, id: ClientId) -> &mut Statistics {
+        match self.pools[id.pool].client_mut(id.entity) {
             Some(client) => &mut client.statistics,
             None => &mut self.gone,
         }
     }
+}
+
+/// Returns the first request of the client that has a segment which is not on the device, and is not over.
+fn next_of<W>(client: &ClientState, requests: &[Slot<W>]) -> Option<u32> {
+    // All but the first two have none on the device, so that this ends soon.
+    client.queue.iter().copied().find(|request| {
+        let slot = &requests[*request as usize];
+        !slot.is_over && slot.segments.len() > 0
+    })
 }

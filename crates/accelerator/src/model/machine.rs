@@ -60,16 +60,26 @@ struct Job {
     phase: usize,
     /// Time for which it has kept engines busy.
     busy: Duration,
+    /// The part of the kernel that has run.
+    computed: Duration,
+    /// The place of the present phase among those that were ready, from its first block on.
+    sequence: u64,
 }
 
 impl Job {
-    /// Returns the engine that the present phase takes, and its length.
-    const fn phase(&self) -> (Engine, Duration) {
+    /// Returns the engine that the present phase takes, and the time for which it takes it without a break.
+    fn phase(&self) -> (Engine, Duration) {
         match self.phase {
             0 => (Engine::Copy, self.work.copy_in),
-            1 => (Engine::Compute, self.work.kernel),
+            1 => (Engine::Compute, self.block()),
             _ => (Engine::Copy, self.work.copy_out),
         }
+    }
+
+    /// Returns the length of the kernel's next block.
+    fn block(&self) -> Duration {
+        let left = self.work.kernel - self.computed;
+        if self.work.block.is_zero() { left } else { left.min(self.work.block) }
     }
 }
 
@@ -125,7 +135,8 @@ impl Machine {
         let Some(queue) = self.lanes.get_mut(lane) else {
             return false;
         };
-        queue.push_back(Job { ticket, priority, work, phase: 0, busy: Duration::ZERO });
+        let zero = Duration::ZERO;
+        queue.push_back(Job { ticket, priority, work, phase: 0, busy: zero, computed: zero, sequence: 0 });
         if queue.len() == 1 {
             self.begin_phase(lane);
             self.assign();
@@ -184,10 +195,9 @@ impl Machine {
                 job.phase += 1;
             }
             if job.phase < PHASES {
-                let entry = (job.priority, Reverse(self.sequence), lane);
-                let engine = job.phase().0;
+                job.sequence = self.sequence;
                 self.sequence += 1;
-                self.engines(engine).waiting.push(entry);
+                self.await_engine(lane);
                 return;
             }
             if let Some(job) = self.lanes[lane].pop_front() {
@@ -208,9 +218,27 @@ impl Machine {
         let Some(job) = self.lanes[lane].front_mut() else { return };
         let (engine, length) = job.phase();
         job.busy += length;
-        job.phase += 1;
+        if engine == Engine::Compute {
+            job.computed += length;
+        }
+        let has_more_blocks = engine == Engine::Compute && job.computed < job.work.kernel;
+        if !has_more_blocks {
+            job.phase += 1;
+        }
         self.engines(engine).free += 1;
-        self.begin_phase(lane);
+        if has_more_blocks {
+            self.await_engine(lane);
+        } else {
+            self.begin_phase(lane);
+        }
+    }
+
+    /// Makes the lane's first segment wait for the engine of its present phase.
+    fn await_engine(&mut self, lane: usize) {
+        let Some(job) = self.lanes[lane].front() else { return };
+        let entry = (job.priority, Reverse(job.sequence), lane);
+        let engine = job.phase().0;
+        self.engines(engine).waiting.push(entry);
     }
 
     /// Gives free engines to the phases that wait.
@@ -267,6 +295,17 @@ mod tests {
             assert!(machine.submit(Instant::ZERO, lane, lane as u64, Priority(priority), ModelWork::kernel(ms(3))));
         }
         assert_eq!(ends(&mut machine), [(0, 3), (2, 6), (1, 9)]);
+    }
+
+    #[test]
+    fn a_kernel_is_preempted_between_its_blocks_and_keeps_its_place_before_others() {
+        let mut machine = Machine::new(ModelOptions::new().lanes(3));
+        let blocks = ModelWork::kernel(ms(7)).blocks(ms(2));
+        assert!(machine.submit(Instant::ZERO, 0, 0, Priority(1), blocks));
+        assert!(machine.submit(Instant::ZERO, 1, 1, Priority(1), ModelWork::kernel(ms(3))));
+        assert!(machine.submit(Instant::from_millis(3), 2, 2, Priority(9), ModelWork::kernel(ms(1))));
+        // Blocks at 0..2 and 2..4, the urgent one at 4..5, the rest at 5..8, and only then the other kernel.
+        assert_eq!(ends(&mut machine), [(2, 5), (0, 8), (1, 11)]);
     }
 
     #[test]

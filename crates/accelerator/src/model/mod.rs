@@ -1,7 +1,8 @@
 //! A device that is made of exact times: for tests, simulations and measurements without a device.
 //!
-//! A segment of it copies in, computes, and copies out. Kernels are not preempted. Engines for copies and for computing
-//! are shared by the lanes; an engine takes the phase of the most urgent lane first, then the one that was ready first.
+//! A segment of it copies in, computes, and copies out. Engines for copies and for computing are shared by the lanes; an
+//! engine takes the phase of the most urgent lane first, then the one that was ready first. A kernel is preempted only
+//! between its [blocks](ModelWork::blocks), a copy not at all.
 //!
 //! - [`VirtualDevice`] runs in virtual time, which a test moves. The same calls give the same times, always.
 //! - [`RealTimeDevice`] runs in real time: a thread reports the ends.
@@ -64,6 +65,8 @@ impl Default for ModelOptions {
 pub struct ModelWork {
     pub(crate) copy_in: Duration,
     pub(crate) kernel: Duration,
+    /// The length of the kernel's blocks; zero if it is one block.
+    pub(crate) block: Duration,
     pub(crate) copy_out: Duration,
     pub(crate) failure: Option<String>,
     pub(crate) effect: Option<Box<dyn FnOnce() + Send>>,
@@ -73,7 +76,22 @@ impl ModelWork {
     /// Creates work that computes for `length`, and copies nothing.
     #[must_use]
     pub const fn kernel(length: Duration) -> Self {
-        Self { copy_in: Duration::ZERO, kernel: length, copy_out: Duration::ZERO, failure: None, effect: None }
+        Self {
+            copy_in: Duration::ZERO,
+            kernel: length,
+            block: Duration::ZERO,
+            copy_out: Duration::ZERO,
+            failure: None,
+            effect: None,
+        }
+    }
+
+    /// Divides the kernel into blocks of this length, between which a more urgent one may preempt it. With zero, it is
+    /// one block.
+    #[must_use]
+    pub const fn blocks(mut self, length: Duration) -> Self {
+        self.block = length;
+        self
     }
 
     /// Sets the lengths of the copies before and after the kernel.

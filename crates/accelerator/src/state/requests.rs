@@ -3,20 +3,25 @@
 use std::time::Duration;
 use std::vec::IntoIter;
 
-use rospin_core::{EntityId, Instant};
+use rospin_core::Instant;
 use rospin_engine::ForeignWaker;
 
-use super::{Actions, State};
+use super::{Actions, State, next_of};
+use crate::client::ClientId;
 use crate::request::{Outcome, Request, RequestError, Segment, SubmitError};
 
 /// A request. Its slot is free once neither its future nor its client's queue has it.
 pub(crate) struct Slot<W> {
-    pub(super) client: EntityId,
+    pub(super) client: ClientId,
     pub(super) requested: Instant,
     /// Start of the first segment; `None` before it.
     pub(super) started: Option<Instant>,
     pub(super) busy: Duration,
-    /// The segments that have not started.
+    /// The number of segments that the device was given.
+    pub(super) begun: usize,
+    /// The number of those that have not ended.
+    pub(super) in_flight: usize,
+    /// The segments that the device was not given.
     pub(super) segments: IntoIter<Segment<W>>,
     pub(super) result: Option<Result<Outcome, RequestError>>,
     /// True once there was a result, whether or not it was read.
@@ -35,7 +40,7 @@ impl<W> State<W> {
     pub(crate) fn submit(
         &mut self,
         now: Instant,
-        id: EntityId,
+        id: ClientId,
         request: Request<W>,
         actions: &mut Actions<W>,
     ) -> Result<u32, SubmitError> {
@@ -49,6 +54,8 @@ impl<W> State<W> {
             requested: now,
             started: None,
             busy: Duration::ZERO,
+            begun: 0,
+            in_flight: 0,
             segments: request.segments.into_iter(),
             result: None,
             is_over: false,
@@ -71,8 +78,8 @@ impl<W> State<W> {
             client.statistics.accepted += 1;
             client.held += 1;
             client.queue.push_back(place);
-            if client.queue.len() == 1 && !client.is_throttled {
-                self.scheduler.release(now, id);
+            if client.in_flight == 0 {
+                self.release_next(id);
             }
         }
         self.start(now, actions);
@@ -80,7 +87,7 @@ impl<W> State<W> {
     }
 
     /// Checks if a request is accepted. The error is the reason for which it is refused.
-    fn check(&self, id: EntityId, request: &Request<W>) -> Result<(), SubmitError> {
+    fn check(&self, id: ClientId, request: &Request<W>) -> Result<(), SubmitError> {
         let client = self.client(id).expect("a client is not used after its drop");
         let name = || client.options.name.clone();
         if let Some(reason) = &self.lost {
@@ -130,13 +137,8 @@ impl<W> State<W> {
         if !is_over {
             slot.is_over = true;
             self.counts(id).cancelled += 1;
-            if let Some(client) = self.client_mut(id) {
-                let waiting = usize::from(client.is_running);
-                let at = client.queue.iter().skip(waiting).position(|queued| *queued == place);
-                if let Some(at) = at {
-                    client.queue.remove(at + waiting);
-                    self.leave_queue(place);
-                }
+            if self.requests[place as usize].in_flight == 0 {
+                self.leave_queue(place);
             }
         }
         self.free_if_over(place, actions);
@@ -162,9 +164,31 @@ impl<W> State<W> {
         }
     }
 
-    /// Records that the request is neither in its client's queue nor on a lane.
+    /// Takes the request out of its client's queue. No lane may have a segment of it.
     pub(super) fn leave_queue(&mut self, place: u32) {
-        self.requests[place as usize].is_queued = false;
+        let slot = &mut self.requests[place as usize];
+        slot.is_queued = false;
+        let id = slot.client;
+        if let Some(client) = self.client_mut(id)
+            && let Some(at) = client.queue.iter().position(|queued| *queued == place)
+        {
+            client.queue.remove(at);
+        }
+    }
+
+    /// Releases the next segment of the client. Does nothing if it has none, or its budget is used up. A segment may
+    /// be released while another one of the client runs only if it can follow on the same lane.
+    pub(super) fn release_next(&mut self, id: ClientId) {
+        let Some(client) = self.client(id) else { return };
+        // What the segment on the device will have used of the budget is not known yet.
+        let may_follow = client.in_flight == 0 || client.in_flight == 1 && client.account.is_none();
+        if client.is_throttled || !may_follow {
+            return;
+        }
+        if let Some(place) = next_of(client, &self.requests) {
+            let requested = self.requests[place as usize].requested;
+            self.pools[id.pool].scheduler.release(requested, id.entity);
+        }
     }
 
     /// Frees the slot of a request that neither a future, nor a queue, nor a lane has. Does nothing otherwise.

@@ -96,3 +96,130 @@ fn a_cancelled_request_does_not_lend_its_place_to_the_next_one() {
     device.run();
     assert_eq!((end(&mut before), end(&mut after)), (11, 12));
 }
+
+/// Returns an accelerator that gives a lane its next segment so many milliseconds before the end of the running one,
+/// and has learnt that the only segment of a request of `map` takes 4 ms, and of `brake` 2.
+fn ahead(before_end: u64) -> (Arc<VirtualDevice>, Gpu, Client<VirtualDevice>, Client<VirtualDevice>) {
+    let (device, gpu) = gpu(AcceleratorOptions::new().ahead(ms(before_end)));
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
+    let mut first = map.request(request(&[4])).unwrap();
+    let mut second = brake.request(request(&[2])).unwrap();
+    device.run_until(at(10));
+    assert_eq!((end(&mut first), end(&mut second)), (4, 6));
+    (device, gpu, map, brake)
+}
+
+#[test]
+fn the_next_segment_is_picked_shortly_before_the_expected_end_and_not_earlier() {
+    let (device, gpu, map, brake) = ahead(1);
+    let mut runs = map.request(request(&[4])).unwrap();
+    let mut waits = map.request(request(&[4])).unwrap();
+    device.run_until(at(12));
+    // At 13 the next one is picked, so that this one is in time.
+    let mut urgent = brake.request(request(&[2])).unwrap();
+    device.run();
+    assert_eq!((end(&mut runs), end(&mut urgent), end(&mut waits)), (14, 16, 20));
+    assert_eq!(gpu.requests_in_memory(), 0);
+}
+
+#[test]
+fn a_request_that_comes_after_the_pick_waits_for_two_segments() {
+    let (device, _gpu, map, brake) = ahead(1);
+    let mut runs = map.request(request(&[4])).unwrap();
+    let mut waits = map.request(request(&[4])).unwrap();
+    device.run_until(at(13));
+    let mut urgent = brake.request(request(&[2])).unwrap();
+    device.run();
+    assert_eq!((end(&mut runs), end(&mut waits), end(&mut urgent)), (14, 18, 20));
+}
+
+#[test]
+fn a_request_whose_segment_was_picked_ahead_is_cancelled_after_that_segment() {
+    let (device, gpu, map, brake) = ahead(1);
+    let mut runs = map.request(request(&[4])).unwrap();
+    let picked = map.request(request(&[4, 4])).unwrap();
+    device.run_until(at(13));
+    drop(picked);
+    let mut last = brake.request(request(&[2])).unwrap();
+    device.run();
+    assert_eq!((end(&mut runs), end(&mut last)), (14, 20));
+    assert_eq!((gpu.statistics().cancelled, gpu.requests_in_memory()), (1, 0));
+}
+
+#[test]
+fn a_client_whose_segments_are_both_on_the_device_may_go() {
+    let (device, gpu, map, brake) = ahead(1);
+    let mut runs = map.request(request(&[4, 4, 4])).unwrap();
+    device.run_until(at(13));
+    drop(map);
+    let mut last = brake.request(request(&[2])).unwrap();
+    device.run();
+    assert_eq!(result(&mut runs), Err(RequestError::ClientGone));
+    assert_eq!(end(&mut last), 20);
+    drop(runs);
+    assert_eq!(gpu.requests_in_memory(), 0);
+}
+
+#[test]
+fn a_segment_that_fails_ends_its_request_and_the_one_picked_ahead_runs_nevertheless() {
+    let (device, gpu, map, brake) = ahead(1);
+    let bad = Segment::new(ModelWork::kernel(ms(4)).failing("too hot"));
+    let good = Segment::new(ModelWork::kernel(ms(4)));
+    let mut fails = map.request(Request::new([bad, good])).unwrap();
+    device.run_until(at(13));
+    let mut last = brake.request(request(&[2])).unwrap();
+    device.run_until(at(14));
+    assert_eq!(result(&mut fails), Err(RequestError::Failed { reason: "too hot".to_owned() }));
+    device.run();
+    assert_eq!(end(&mut last), 20);
+    assert_eq!(gpu.requests_in_memory(), 0);
+}
+
+/// Returns an accelerator whose first lane is for clients of priority 9 and more, on a device whose kernels are
+/// preempted between blocks.
+fn urgent_lane(lanes: usize) -> (Arc<VirtualDevice>, Gpu) {
+    let device = Arc::new(VirtualDevice::new(ModelOptions::new().lanes(lanes)));
+    let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new().urgent(Priority(9)));
+    (device, gpu)
+}
+
+fn in_blocks(length: u64) -> Request<ModelWork> {
+    Request::new([Segment::new(ModelWork::kernel(ms(length)).blocks(ms(1)))])
+}
+
+#[test]
+fn an_urgent_lane_preempts_between_blocks() {
+    let (device, gpu) = urgent_lane(2);
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
+    let mut slow = map.request(in_blocks(10)).unwrap();
+    let mut slower = map.request(in_blocks(10)).unwrap();
+    device.run_until(at(3));
+    let mut urgent = brake.request(in_blocks(2)).unwrap();
+    device.run();
+    // A block begins at 3 and ends at 4.
+    assert_eq!((end(&mut urgent), end(&mut slow), end(&mut slower)), (6, 12, 22));
+}
+
+#[test]
+fn clients_below_the_limit_do_not_use_the_urgent_lane_though_it_is_idle() {
+    let (device, gpu) = urgent_lane(3);
+    let clients: Vec<_> = (0..3).map(|_| client(&gpu, "map", 1)).collect();
+    let mut all: Vec<_> = clients.iter().map(|client| client.request(in_blocks(4)).unwrap()).collect();
+    device.run();
+    let ends: Vec<u64> = all.iter_mut().map(end).collect();
+    // The two ordinary lanes have the first two; the third one follows the one that ends first.
+    assert_eq!(ends, [4, 8, 12]);
+}
+
+#[test]
+fn on_a_device_with_one_lane_the_urgent_ones_share_it() {
+    let (device, gpu) = urgent_lane(1);
+    let map = client(&gpu, "map", 1);
+    let brake = client(&gpu, "brake", 9);
+    let mut slow = map.request(in_blocks(4)).unwrap();
+    let mut urgent = brake.request(in_blocks(2)).unwrap();
+    device.run();
+    assert_eq!((end(&mut slow), end(&mut urgent)), (4, 6));
+}
