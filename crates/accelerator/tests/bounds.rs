@@ -11,7 +11,7 @@ use rospin_accelerator::model::{ModelOptions, ModelWork, VirtualDevice};
 use rospin_accelerator::{
     Accelerator, AcceleratorOptions, ClientOptions, Completion, Instant, Priority, Request, Segment,
 };
-use rospin_analysis::{DeviceClient, device_bounds};
+use rospin_analysis::{DeviceClient, DeviceRules, among_blocks, device_bounds};
 
 const SYSTEMS: u64 = 10_000;
 /// The end of requests, in periods of the slowest client.
@@ -79,10 +79,29 @@ fn draw(dice: &mut Dice) -> Vec<Drawn> {
         .collect()
 }
 
+/// A way in which the accelerator uses the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// One lane, whose next segment is picked after the end of the one before.
+    OneLane,
+    /// One lane, whose next segment is picked this long before the end of the one before.
+    Ahead(Duration),
+    /// A lane for clients of priority 2 and 3 that preempts between the blocks of this length, and another one.
+    Urgent(Duration),
+}
+
+/// The priority from which on clients use the urgent lane.
+const URGENT: Priority = Priority(2);
+
 /// Returns the longest response of each client.
-fn simulate(drawn: &[Drawn]) -> Vec<Duration> {
-    let device = Arc::new(VirtualDevice::new(ModelOptions::new()));
-    let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
+fn simulate(drawn: &[Drawn], way: Way) -> Vec<Duration> {
+    let (lanes, block, accelerator) = match way {
+        Way::OneLane => (1, Duration::ZERO, AcceleratorOptions::new()),
+        Way::Ahead(before_end) => (1, Duration::ZERO, AcceleratorOptions::new().ahead(before_end)),
+        Way::Urgent(block) => (2, block, AcceleratorOptions::new().urgent(URGENT)),
+    };
+    let device = Arc::new(VirtualDevice::new(ModelOptions::new().lanes(lanes)));
+    let gpu = Accelerator::new(Arc::clone(&device), accelerator);
     let mut clients = Vec::new();
     let mut events = Vec::new();
     for (number, Drawn { client, requests_us }) in drawn.iter().enumerate() {
@@ -99,7 +118,7 @@ fn simulate(drawn: &[Drawn]) -> Vec<Duration> {
         device.run_until(Instant::ZERO + us(at));
         let segments = drawn[number].client.segments.iter();
         let request: Request<_> =
-            segments.map(|length| Segment::new(ModelWork::kernel(*length)).bound(*length)).collect();
+            segments.map(|length| Segment::new(ModelWork::kernel(*length).blocks(block)).bound(*length)).collect();
         open.push((number, clients[number].request(request).expect("room")));
     }
     device.run_until(Instant::ZERO + Duration::from_secs(10));
@@ -114,31 +133,70 @@ fn simulate(drawn: &[Drawn]) -> Vec<Duration> {
     longest
 }
 
-#[test]
-fn no_simulated_request_exceeds_its_bound() {
+/// Returns the bounds of the clients; `None` for those that have none, or that do not use the urgent lane.
+fn bounds_of(clients: &[DeviceClient], way: Way) -> Vec<Option<Duration>> {
+    match way {
+        Way::OneLane => device_bounds(clients, DeviceRules::new()),
+        Way::Ahead(_) => device_bounds(clients, DeviceRules::new().ahead(true)),
+        Way::Urgent(block) => {
+            let is_urgent = |client: &&DeviceClient| client.priority >= URGENT;
+            let mut urgent: Vec<DeviceClient> = clients.iter().filter(is_urgent).cloned().collect();
+            for segment in urgent.iter_mut().flat_map(|client| &mut client.segments) {
+                *segment = among_blocks(*segment, 1, block);
+            }
+            let mut bounds = device_bounds(&urgent, DeviceRules::new()).into_iter();
+            clients.iter().map(|client| if is_urgent(&client) { bounds.next().flatten() } else { None }).collect()
+        }
+    }
+}
+
+/// Draws so many systems, and compares the longest responses with the bounds. Returns the shares of the clients that
+/// have a bound, and of bounds that are reached.
+fn compare(name: &str, systems: u64, way_of: impl Fn(&mut Dice) -> Way) -> (f64, f64) {
     let mut bounded = 0_u64;
     let mut unbounded = 0_u64;
     let mut ratios = 0.0;
     let mut reached = 0_u64;
-    for seed in 0..SYSTEMS {
-        let drawn = draw(&mut Dice(seed));
+    for seed in 0..systems {
+        let mut dice = Dice(seed);
+        let drawn = draw(&mut dice);
+        let way = way_of(&mut dice);
         let clients: Vec<DeviceClient> = drawn.iter().map(|drawn| drawn.client.clone()).collect();
-        let bounds = device_bounds(&clients, Duration::ZERO);
-        for (number, (bound, longest)) in bounds.iter().zip(simulate(&drawn)).enumerate() {
+        let bounds = bounds_of(&clients, way);
+        for (number, (bound, longest)) in bounds.iter().zip(simulate(&drawn, way)).enumerate() {
             let Some(bound) = bound else {
                 unbounded += 1;
                 continue;
             };
-            assert!(longest <= *bound, "seed {seed}, client {number}: {longest:?} > {bound:?}\n{clients:?}");
+            assert!(longest <= *bound, "seed {seed}, {way:?}, client {number}: {longest:?} > {bound:?}\n{clients:?}");
             bounded += 1;
             reached += u64::from(longest == *bound);
             ratios += bound.as_secs_f64() / longest.as_secs_f64();
         }
     }
     println!(
-        "{SYSTEMS} systems, {bounded} clients with a bound and {unbounded} without: bounds are {:.3} times the \
-         longest simulated response in the mean, and {reached} of them are reached",
+        "{name}: {systems} systems, {bounded} clients with a bound and {unbounded} without: bounds are {:.3} times \
+         the longest simulated response in the mean, and {reached} of them are reached",
         ratios / bounded as f64
     );
-    assert!(bounded > 4 * unbounded, "{bounded} {unbounded}");
+    (bounded as f64 / (bounded + unbounded) as f64, reached as f64 / bounded as f64)
+}
+
+#[test]
+fn no_simulated_request_exceeds_its_bound() {
+    let (bounded, _) = compare("one lane", SYSTEMS, |_| Way::OneLane);
+    assert!(bounded > 0.8, "{bounded}");
+}
+
+#[test]
+fn no_request_to_a_lane_that_picks_ahead_exceeds_its_bound() {
+    let (bounded, _) = compare("ahead", SYSTEMS, |dice| Way::Ahead(us(1 + dice.below(3_000))));
+    assert!(bounded > 0.8, "{bounded}");
+}
+
+#[test]
+fn no_request_to_an_urgent_lane_exceeds_its_bound() {
+    let (bounded, _) = compare("urgent lane", SYSTEMS, |dice| Way::Urgent(us(20 + dice.below(200))));
+    // Half of the clients use the other lane.
+    assert!(bounded > 0.3, "{bounded}");
 }

@@ -13,6 +13,13 @@
 //! segments, and all work of more urgent clients that arrives until *s* have run. It runs to its end without
 //! preemption. A client with a budget runs, in an interval of length *s*, for at most its capacity times (ceil(*s* /
 //! period) + 1), and one segment.
+//!
+//! A device that picks segments ahead has, at *t0*, one segment of other clients and the one that follows it. After
+//! that, the next segment of the request can be picked whenever one of another client can, so that nothing less urgent
+//! comes between. So the same theorem holds with two segments at *t0*.
+//!
+//! On an urgent lane, the clients of other lanes are no clients of this device. Each kernel and each copy of a segment
+//! waits for at most one of their blocks, which the engine has begun: see [`among_blocks`].
 
 use std::time::Duration;
 
@@ -36,16 +43,56 @@ pub struct DeviceClient {
     pub budget: Option<(Duration, Duration)>,
 }
 
+/// The way in which a device goes from one segment to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct DeviceRules {
+    /// The longest time for which the device is idle between two segments although requests wait.
+    pub overhead: Duration,
+    /// True if a segment may be picked before the one that runs has ended.
+    pub is_ahead: bool,
+}
+
+impl DeviceRules {
+    /// Creates rules: no time between two segments, and none picked ahead.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { overhead: Duration::ZERO, is_ahead: false }
+    }
+
+    /// Sets the longest time for which the device is idle between two segments although requests wait.
+    #[must_use]
+    pub const fn overhead(mut self, overhead: Duration) -> Self {
+        self.overhead = overhead;
+        self
+    }
+
+    /// Sets whether a segment may be picked before the one that runs has ended.
+    #[must_use]
+    pub const fn ahead(mut self, is_ahead: bool) -> Self {
+        self.is_ahead = is_ahead;
+        self
+    }
+}
+
+/// Returns the longest time of a segment on an urgent lane, which takes `alone` on an idle device: each of its `phases`,
+/// which are its kernels and copies, may have to wait for one block or copy of other lanes, the longest of which takes
+/// `block`.
+#[must_use]
+pub fn among_blocks(alone: Duration, phases: u32, block: Duration) -> Duration {
+    alone.saturating_add(block.saturating_mul(phases))
+}
+
 /// The largest number of steps to a fixed point. A system near full load gets no bound rather than a long wait.
 const STEPS: usize = 100_000;
 
 /// Returns a bound of each client's response times, from the request to its end, on a device with one lane. It is
 /// `None` for clients that have a budget, no period or no segments, and for those whose busy window has no end.
-/// `overhead` is the longest time for which the device is idle between two segments although requests wait.
 #[must_use]
-pub fn device_bounds(clients: &[DeviceClient], overhead: Duration) -> Vec<Option<Duration>> {
-    let plans: Vec<Plan> = clients.iter().map(|client| Plan::new(client, nanos(overhead))).collect();
-    plans.iter().enumerate().map(|(number, _)| bound(&plans, number).map(nanoseconds)).collect()
+pub fn device_bounds(clients: &[DeviceClient], rules: DeviceRules) -> Vec<Option<Duration>> {
+    let plans: Vec<Plan> = clients.iter().map(|client| Plan::new(client, nanos(rules.overhead))).collect();
+    let blocks = if rules.is_ahead { 2 } else { 1 };
+    plans.iter().enumerate().map(|(number, _)| bound(&plans, number, blocks).map(nanoseconds)).collect()
 }
 
 fn nanos(duration: Duration) -> u128 {
@@ -92,7 +139,8 @@ impl Plan {
     }
 }
 
-fn bound(plans: &[Plan], number: usize) -> Option<u128> {
+/// Returns the bound of a client; `blocks` less urgent segments may be on the device when its request comes.
+fn bound(plans: &[Plan], number: usize, blocks: u128) -> Option<u128> {
     let own = &plans[number];
     if own.budget.is_some() || own.period == 0 || own.total == 0 {
         return None;
@@ -100,7 +148,7 @@ fn bound(plans: &[Plan], number: usize) -> Option<u128> {
     let others = || plans.iter().enumerate().filter(|(other, _)| *other != number).map(|(_, other)| other);
     let is_urgent = |other: &&Plan| other.priority >= own.priority;
     let may_block = |other: &&Plan| other.priority < own.priority || other.budget.is_some();
-    let blocking = others().filter(may_block).map(|other| other.longest).max().unwrap_or(0);
+    let blocking = blocks * others().filter(may_block).map(|other| other.longest).max().unwrap_or(0);
     let interference =
         |t: u128| others().filter(is_urgent).try_fold(0_u128, |sum, other| sum.checked_add(other.work(t)?));
     let mut response = 0;
@@ -154,7 +202,14 @@ mod tests {
     #[test]
     fn the_most_urgent_client_waits_for_one_foreign_segment() {
         let clients = [client(9, 20, &[2, 1]), client(5, 50, &[4, 6]), client(1, 100, &[5, 5, 5])];
-        assert_eq!(device_bounds(&clients, ms(0))[0], Some(ms(6 + 3)));
+        assert_eq!(device_bounds(&clients, DeviceRules::new())[0], Some(ms(6 + 3)));
+    }
+
+    #[test]
+    fn a_device_that_picks_ahead_keeps_an_urgent_client_waiting_for_two_foreign_segments() {
+        let clients = [client(9, 20, &[2, 1]), client(5, 50, &[4, 6]), client(1, 100, &[5, 5, 5])];
+        assert_eq!(device_bounds(&clients, DeviceRules::new().ahead(true))[0], Some(ms(6 + 6 + 3)));
+        assert_eq!(among_blocks(ms(3), 2, ms(4)), ms(11));
     }
 
     #[test]
@@ -163,7 +218,7 @@ mod tests {
         // one at 4.
         let clients = [client(9, 4, &[1]), client(1, 20, &[2, 3])];
         // The urgent one waits for 3. The other one: 1 + 2 start at 0, and at 3 the last segment starts and ends at 6.
-        assert_eq!(device_bounds(&clients, ms(0)), [Some(ms(4)), Some(ms(6))]);
+        assert_eq!(device_bounds(&clients, DeviceRules::new()), [Some(ms(4)), Some(ms(6))]);
     }
 
     #[test]
@@ -178,16 +233,16 @@ mod tests {
             client
         };
         let clients = [tenths(client(9, 50, &[20])), tenths(client(1, 70, &[11, 30]))];
-        assert_eq!(device_bounds(&clients, ms(0))[1], Some(ms(173 + 30 - 140) / 10));
+        assert_eq!(device_bounds(&clients, DeviceRules::new())[1], Some(ms(173 + 30 - 140) / 10));
     }
 
     #[test]
     fn too_much_work_has_no_bound_and_a_budget_gives_one() {
         let mut clients = [client(9, 0, &[5]), client(1, 20, &[4])];
-        assert_eq!(device_bounds(&clients, ms(0)), [None, None]);
+        assert_eq!(device_bounds(&clients, DeviceRules::new()), [None, None]);
         clients[0].budget = Some((ms(2), ms(10)));
         // One segment of 5 is on the device; then two capacities and a segment, and a capacity more for each 10 ms of
         // the wait.
-        assert_eq!(device_bounds(&clients, ms(0)), [None, Some(ms(5 + 2 * 2 + 2 + 5 + 4))]);
+        assert_eq!(device_bounds(&clients, DeviceRules::new()), [None, Some(ms(5 + 2 * 2 + 2 + 5 + 4))]);
     }
 }

@@ -114,7 +114,7 @@ pub use analysis::Analysis;
 pub use assign::{Assignment, OsSetting};
 pub use budget::Monitor;
 pub use change::Change;
-pub use device::{DeviceClient, device_bounds};
+pub use device::{DeviceClient, DeviceRules, among_blocks, device_bounds};
 pub use diagnosis::Late;
 pub use error::AnalysisError;
 pub use overheads::{Overheads, Reservation};

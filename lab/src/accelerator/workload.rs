@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rospin_accelerator::Priority;
-use rospin_analysis::{DeviceClient, device_bounds};
+use rospin_analysis::{DeviceClient, DeviceRules, device_bounds};
 
 /// Lengths of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,7 +143,7 @@ pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
         budget: None,
     };
     let clients: Vec<_> = pipelines.iter().map(client).collect();
-    device_bounds(&clients, Duration::ZERO).first().copied().flatten()
+    device_bounds(&clients, DeviceRules::new()).first().copied().flatten()
 }
 
 #[cfg(test)]
