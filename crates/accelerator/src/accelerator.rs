@@ -28,7 +28,7 @@ impl<B: Backend> Accelerator<B> {
     #[must_use]
     pub fn new(backend: Arc<B>, options: AcceleratorOptions) -> Self {
         let state = Mutex::new(State::new(options, backend.lanes()));
-        let shared = Arc::new(Shared { backend, state });
+        let shared = Arc::new(Shared { backend, state, is_ahead: options.is_ahead() });
         let listener: Weak<dyn Listener> = Arc::downgrade(&(Arc::clone(&shared) as Arc<dyn Listener>));
         shared.backend.connect(listener);
         Self { shared }
@@ -79,20 +79,29 @@ impl<B: Backend> Clone for Accelerator<B> {
 pub(crate) struct Shared<B: Backend> {
     pub(crate) backend: Arc<B>,
     pub(crate) state: Mutex<State<B::Work>>,
+    /// True if segments are picked ahead of the end of the running one.
+    is_ahead: bool,
 }
 
 impl<B: Backend> Shared<B> {
     /// Makes the calls that a change of the state asks for: starts segments, sets the alarm, wakes tasks, and drops the
     /// work of segments that will not run. The caller must not hold the lock.
     pub(crate) fn perform(&self, mut actions: Actions<B::Work>) {
-        // Each turn after the first one ends a request whose segment could not be started.
+        // Each turn after the first one ends a request whose segment could not be started, or starts a segment behind
+        // one of the turn before.
         loop {
             for launch in std::mem::take(&mut actions.launches) {
                 let lane = launch.lane;
                 let ticket = launch.ticket;
                 let submitted = catch_unwind(AssertUnwindSafe(|| self.backend.submit(launch)));
                 let failure = match submitted {
-                    Ok(Ok(())) => continue,
+                    Ok(Ok(())) => {
+                        if self.is_ahead {
+                            let now = self.backend.now();
+                            self.state.lock().launched(now, lane, ticket, &mut actions);
+                        }
+                        continue;
+                    }
                     Ok(Err(failure)) => failure,
                     Err(_) => SegmentFailure("the start of the segment panicked".to_owned()),
                 };

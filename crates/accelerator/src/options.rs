@@ -102,6 +102,11 @@ impl AcceleratorOptions {
         self.ahead = before_end;
         self
     }
+
+    /// Returns true if segments are picked ahead.
+    pub(crate) const fn is_ahead(&self) -> bool {
+        !self.ahead.is_zero()
+    }
 }
 
 impl Default for AcceleratorOptions {

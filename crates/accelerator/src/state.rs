@@ -47,6 +47,8 @@ struct Running {
     /// The time since which the lane has no other segment before it.
     started: Instant,
     bound: Option<Duration>,
+    /// True once the device has it. Not before, another segment may be put behind it.
+    is_on_device: bool,
     /// True if an alarm found the segment past its bound and patience: the overrun is counted, and the request has
     /// ended.
     is_reported: bool,
@@ -183,11 +185,21 @@ impl<W> State<W> {
         self.arm(now, actions);
     }
 
+    /// Takes note that the device has a segment, which another one may follow now. Only needed if segments are picked
+    /// ahead: a segment that another thread puts on the lane must not come before this one.
+    pub(crate) fn launched(&mut self, now: Instant, lane: usize, ticket: u64, actions: &mut Actions<W>) {
+        let Lane { running, following } = &mut self.lanes[lane];
+        for segment in [running, following].into_iter().flatten() {
+            segment.is_on_device |= segment.ticket == ticket;
+        }
+        self.start(now, actions);
+    }
+
     /// Returns the time from which a lane may be given the segment that follows the running one; `None` if it may
     /// not, because it is idle, has one, or nothing is known of the end.
     fn decision_on(&self, lane: usize) -> Option<Instant> {
         let Lane { running: Some(running), following: None } = &self.lanes[lane] else { return None };
-        if self.options.ahead.is_zero() {
+        if !self.options.is_ahead() || !running.is_on_device {
             return None;
         }
         let expected = self.client(running.client)?.expected(running.nth)?;
@@ -255,6 +267,7 @@ impl<W> State<W> {
                 ticket,
                 started: now,
                 bound: segment.bound,
+                is_on_device: false,
                 is_reported: false,
             };
             let place = &mut self.lanes[lane];

@@ -1,8 +1,8 @@
 //! GPUs as devices of [rospin's accelerator](rospin_accelerator), through CUDA. Its driver is loaded at run time:
 //! nothing of CUDA is needed to compile a program, and where there is no driver, [`CudaDevice::open`] says so.
 //!
-//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream. A thread of its
-//!   own reports the ends.
+//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream, with a thread that
+//!   reports the ends.
 //! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and
 //!   to pinned memory, with kernels from PTX, or a graph that was captured before.
 //!
@@ -44,11 +44,12 @@
 //! ```
 
 mod device;
+mod lane;
 mod open;
 mod thread;
 mod work;
 
 pub use cudarc;
 pub use device::CudaDevice;
-pub use open::{CudaOptions, OpenError};
+pub use open::{CudaOptions, OpenError, Waiting};
 pub use work::CudaWork;

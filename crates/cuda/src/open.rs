@@ -2,22 +2,44 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, sys};
+use cudarc::driver::{CudaContext, sys};
 use rospin_engine::os::ThreadOptions;
+
+use crate::lane::Lane;
+
+/// The way in which a lane's thread waits for the end of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// It sleeps until the driver wakes it, which takes tens of microseconds.
+    #[default]
+    Sleep,
+    /// It asks the driver without a pause, and so takes a core while its lane is busy. Ends are seen within about two
+    /// microseconds.
+    Spin,
+}
 
 /// Options of a [`CudaDevice`](crate::CudaDevice).
 #[derive(Clone, Debug)]
 pub struct CudaOptions {
     ordinal: usize,
+    urgent: Option<Waiting>,
     priorities: Vec<i32>,
+    waiting: Waiting,
     pub(crate) thread: ThreadOptions,
 }
 
 impl CudaOptions {
-    /// Creates options: the first device, one lane, and an ordinary thread.
+    /// Creates options: the first device, one lane, and ordinary threads that sleep while they wait.
     #[must_use]
     pub fn new() -> Self {
-        Self { ordinal: 0, priorities: vec![0], thread: ThreadOptions::new() }
+        Self {
+            ordinal: 0,
+            urgent: None,
+            priorities: vec![0],
+            waiting: Waiting::Sleep,
+            thread: ThreadOptions::new(),
+        }
     }
 
     /// Sets the number of the device among those that CUDA sees, from 0.
@@ -27,13 +49,24 @@ impl CudaOptions {
         self
     }
 
-    /// Sets the number of lanes, at least 1: streams of the same priority.
+    /// Adds a lane before the others, with a stream of the highest priority that the device has: its kernels preempt
+    /// those of other lanes between thread blocks. [`AcceleratorOptions::urgent`] says which clients use it.
+    /// Its thread waits in the way of `waiting`.
+    ///
+    /// [`AcceleratorOptions::urgent`]: rospin_accelerator::AcceleratorOptions::urgent
+    #[must_use]
+    pub const fn urgent_lane(mut self, waiting: Waiting) -> Self {
+        self.urgent = Some(waiting);
+        self
+    }
+
+    /// Sets the number of lanes beside the [urgent](Self::urgent_lane) one, at least 1: streams of the same priority.
     #[must_use]
     pub fn lanes(self, lanes: usize) -> Self {
         self.priorities(vec![0; lanes.max(1)])
     }
 
-    /// Sets the priorities of the lanes' streams, one for each; smaller numbers are more urgent, as CUDA has it. CUDA
+    /// Sets the priorities of the streams of lanes beside the [urgent](Self::urgent_lane) one, one for each; smaller numbers are more urgent, as CUDA has it. CUDA
     /// brings them into the device's range. An empty list is one lane of priority 0.
     #[must_use]
     pub fn priorities(mut self, priorities: impl Into<Vec<i32>>) -> Self {
@@ -44,7 +77,15 @@ impl CudaOptions {
         self
     }
 
-    /// Sets the scheduling of the device's thread by the operating system. It should be above the threads whose
+    /// Sets the way in which the threads of lanes beside the [urgent](Self::urgent_lane) one wait for the ends of
+    /// segments.
+    #[must_use]
+    pub const fn waiting(mut self, waiting: Waiting) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
+    /// Sets the scheduling of the device's threads by the operating system. It should be above the threads whose
     /// requests are urgent, as an interrupt would be.
     #[must_use]
     pub fn thread(mut self, thread: ThreadOptions) -> Self {
@@ -87,8 +128,8 @@ pub enum OpenError {
     Thread(#[from] std::io::Error),
 }
 
-/// Opens the device, and creates a stream for each lane.
-pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Arc<CudaStream>>), OpenError> {
+/// Opens the device, and creates its lanes.
+pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>), OpenError> {
     // SAFETY: this looks for the library, and calls nothing of it but what the loader runs.
     if !unsafe { sys::is_culib_present() } {
         return Err(OpenError::NoDriver);
@@ -100,7 +141,15 @@ pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Arc<C
         return Err(OpenError::NoDevice { ordinal, count });
     }
     let context = CudaContext::new(ordinal).map_err(refused)?;
-    let streams = options.priorities.iter().map(|priority| context.new_stream_with_priority(*priority));
-    let streams = streams.collect::<Result<_, _>>().map_err(refused)?;
-    Ok((context, streams))
+    let mut lanes = Vec::new();
+    if let Some(waiting) = options.urgent {
+        // CUDA brings the priority into the device's range.
+        let stream = context.new_stream_with_priority(i32::MIN).map_err(refused)?;
+        lanes.push(Lane::new(stream, waiting));
+    }
+    for priority in &options.priorities {
+        let stream = context.new_stream_with_priority(*priority).map_err(refused)?;
+        lanes.push(Lane::new(stream, options.waiting));
+    }
+    Ok((context, lanes))
 }

@@ -23,6 +23,15 @@ impl CudaWork {
     pub fn new(put: impl FnOnce(&Arc<CudaStream>) -> Result<(), DriverError> + Send + 'static) -> Self {
         Self(Box::new(put))
     }
+
+    /// Adds what another function puts on the stream after it.
+    #[must_use]
+    pub fn and(self, put: impl FnOnce(&Arc<CudaStream>) -> Result<(), DriverError> + Send + 'static) -> Self {
+        Self::new(|stream| {
+            (self.0)(stream)?;
+            put(stream)
+        })
+    }
 }
 
 impl fmt::Debug for CudaWork {

@@ -1,6 +1,8 @@
 //! The ways in which pipelines reach the device.
 
-use rospin_accelerator::Priority;
+use std::time::Duration;
+
+use rospin_accelerator::{AcceleratorOptions, Priority};
 
 use super::device::Device;
 use super::workload::{Criticality, Pipeline};
@@ -18,18 +20,31 @@ pub(crate) enum Contender {
     /// A server launches the kernels on a stream for each criticality, with its priority, first come first served
     /// within one: the buckets of PAAM (Enright et al. 2024). The server takes no time here.
     Buckets,
-    /// All pipelines send their frames as requests to rospin's accelerator.
+    /// All pipelines send their frames as requests to rospin's accelerator, whose device has one lane.
     Rospin,
+    /// The same on a device with a lane that is urgent, for the critical pipeline, and two others, which are given the
+    /// next segment shortly before the end of the running one.
+    RospinUrgent,
 }
 
+/// The time before the end of a segment at which the next one is picked. Reporting an end and launching the next segment
+/// takes less.
+const AHEAD: Duration = Duration::from_micros(250);
+
 impl Contender {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::EachForItself, Self::OneStream, Self::Priorities, Self::Buckets, Self::Rospin];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::EachForItself,
+        Self::OneStream,
+        Self::Priorities,
+        Self::Buckets,
+        Self::Rospin,
+        Self::RospinUrgent,
+    ];
 
     /// Returns the contenders on a device. wgpu has one queue for all, and no priorities.
     pub(crate) const fn on(device: Device) -> &'static [Self] {
         match device {
-            Device::Model => &Self::ALL,
+            Device::Model | Device::Cuda => &Self::ALL,
             Device::Wgpu => &[Self::OneStream, Self::Rospin],
         }
     }
@@ -40,7 +55,8 @@ impl Contender {
             Self::OneStream => "one stream",
             Self::Priorities => "streams with priorities",
             Self::Buckets => "PAAM's buckets",
-            Self::Rospin => "rospin",
+            Self::Rospin => "rospin, one lane",
+            Self::RospinUrgent => "rospin, urgent lane",
         }
     }
 
@@ -50,6 +66,7 @@ impl Contender {
             Self::EachForItself | Self::Priorities => pipelines,
             Self::Buckets => Criticality::ALL.len(),
             Self::OneStream | Self::Rospin => 1,
+            Self::RospinUrgent => 3,
         }
     }
 
@@ -58,7 +75,19 @@ impl Contender {
         match self {
             Self::EachForItself | Self::Priorities => number,
             Self::Buckets => pipeline.criticality as usize,
-            Self::OneStream | Self::Rospin => 0,
+            // The accelerator chooses the lane.
+            Self::OneStream | Self::Rospin | Self::RospinUrgent => 0,
+        }
+    }
+
+    /// Returns the options of the accelerator; `None` for contenders that launch directly.
+    pub(crate) const fn accelerator(self) -> Option<AcceleratorOptions> {
+        match self {
+            Self::Rospin => Some(AcceleratorOptions::new()),
+            Self::RospinUrgent => {
+                Some(AcceleratorOptions::new().urgent(Criticality::High.priority()).ahead(AHEAD))
+            }
+            _ => None,
         }
     }
 
@@ -66,7 +95,7 @@ impl Contender {
     pub(crate) const fn priority(self, pipeline: &Pipeline) -> Priority {
         match self {
             Self::EachForItself | Self::OneStream => Priority(0),
-            Self::Priorities | Self::Buckets | Self::Rospin => pipeline.criticality.priority(),
+            Self::Priorities | Self::Buckets | Self::Rospin | Self::RospinUrgent => pipeline.criticality.priority(),
         }
     }
 }

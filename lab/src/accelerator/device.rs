@@ -1,11 +1,13 @@
 //! Devices that the pipelines share, and the work of a frame's segments on them.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use rospin_accelerator::Backend;
 use rospin_accelerator::model::ModelWork;
 
-use super::workload::Pipeline;
+use super::launch::{Direct, EndsByEffect};
+use super::workload::{Lengths, Pipeline};
 
 /// The kind of device that the pipelines share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -14,6 +16,8 @@ pub(crate) enum Device {
     Model,
     /// The GPU, or a software driver, by Vulkan; needs `--features wgpu`
     Wgpu,
+    /// The NVIDIA GPU; needs `--features cuda`
+    Cuda,
 }
 
 impl Device {
@@ -21,6 +25,7 @@ impl Device {
         match self {
             Self::Model => "model",
             Self::Wgpu => "wgpu",
+            Self::Cuda => "cuda",
         }
     }
 
@@ -29,6 +34,7 @@ impl Device {
         match self {
             Self::Model => true,
             Self::Wgpu => cfg!(feature = "wgpu"),
+            Self::Cuda => cfg!(feature = "cuda"),
         }
     }
 }
@@ -40,8 +46,9 @@ pub(crate) trait Maker: Sync {
     /// Returns the work of a frame's segment with the number `nth`. `number` is the index of the pipeline.
     fn work(&self, pipeline: &Pipeline, number: usize, nth: usize) -> Work<Self>;
 
-    /// Returns the work with a function that the device calls at its end.
-    fn then(work: Work<Self>, effect: impl FnOnce() + Send + 'static) -> Work<Self>;
+    /// Returns the work of a frame's last segment as a node launches it that has no accelerator, and the future by
+    /// which the node waits for its end.
+    fn direct(&self, work: Work<Self>, device: &Arc<Self::Device>) -> (Work<Self>, Direct);
 }
 
 /// The work of a segment on a maker's device.
@@ -60,10 +67,11 @@ impl<B: Backend<Work = ModelWork>> Maker for Model<B> {
     type Device = B;
 
     fn work(&self, pipeline: &Pipeline, _: usize, _: usize) -> ModelWork {
-        ModelWork::kernel(pipeline.lengths.kernel).copies(pipeline.lengths.copy, pipeline.lengths.copy)
+        let Lengths { kernel, copy, block, .. } = pipeline.lengths;
+        ModelWork::kernel(kernel).blocks(block).copies(copy, copy)
     }
 
-    fn then(work: ModelWork, effect: impl FnOnce() + Send + 'static) -> ModelWork {
-        work.then(effect)
+    fn direct(&self, work: ModelWork, device: &Arc<B>) -> (ModelWork, Direct) {
+        EndsByEffect::of(device, |effect| work.then(effect))
     }
 }

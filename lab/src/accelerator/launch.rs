@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
 use rospin_accelerator::{
-    Accelerator, AcceleratorOptions, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener,
+    Accelerator, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener,
     Segment,
 };
 
@@ -40,8 +40,8 @@ impl<'a, M: Maker> Launcher<'a, M> {
     /// Connects the pipelines to the device in the contender's way.
     pub(crate) fn new(contender: Contender, device: Arc<M::Device>, maker: &'a M, pipelines: &[Pipeline]) -> Self {
         let (mut clients, mut kept) = (Vec::new(), None);
-        if contender == Contender::Rospin {
-            let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
+        if let Some(options) = contender.accelerator() {
+            let gpu = Accelerator::new(Arc::clone(&device), options);
             clients.extend(pipelines.iter().map(|pipeline| {
                 let options = ClientOptions::new(&pipeline.name).priority(contender.priority(pipeline)).depth(10_000);
                 gpu.create_client(options).expect("the depth is positive, and there is no budget")
@@ -63,31 +63,49 @@ impl<'a, M: Maker> Launcher<'a, M> {
                 .map(|nth| Segment::new(self.maker.work(pipeline, number, nth)).bound(pipeline.lengths.longest));
             return client.request(segments.collect()).map_or(Frame::Failed, Frame::Request);
         }
-        let (send, receive) = oneshot::channel();
-        let device = Arc::downgrade(&self.device);
-        let mut at_end = Some(move || {
-            // The receiver is gone if the run is over.
-            let _ = device.upgrade().map(|device| send.send(device.now()));
-        });
+        let mut end = None;
         for nth in 0..pipeline.segments {
-            let work = self.maker.work(pipeline, number, nth);
-            let work = match at_end.take_if(|_| nth + 1 == pipeline.segments) {
-                Some(at_end) => M::then(work, at_end),
-                None => work,
-            };
+            let mut work = self.maker.work(pipeline, number, nth);
+            if nth + 1 == pipeline.segments {
+                let (last, direct) = self.maker.direct(work, &self.device);
+                work = last;
+                end = Some(direct);
+            }
             let (lane, priority) = (self.contender.lane(number, pipeline), self.contender.priority(pipeline));
             if self.device.submit(Launch { lane, ticket: 0, priority, work }).is_err() {
                 return Frame::Failed;
             }
         }
-        Frame::Direct(receive)
+        end.map_or(Frame::Failed, Frame::Direct)
+    }
+}
+
+/// Future of the end of a frame that was launched directly: its time on the device's clock, or `None` if it failed.
+pub(crate) type Direct = Pin<Box<dyn Future<Output = Option<Instant>> + Send>>;
+
+/// The end of a frame as a device tells it that calls a function at the end of a segment.
+pub(crate) struct EndsByEffect;
+
+impl EndsByEffect {
+    /// Returns the work with such a function, which `then` adds to it, and the future of its end.
+    pub(crate) fn of<B: Backend, W>(
+        device: &Arc<B>,
+        then: impl FnOnce(Box<dyn FnOnce() + Send>) -> W,
+    ) -> (W, Direct) {
+        let (send, receive) = oneshot::channel();
+        let device = Arc::downgrade(device);
+        let work = then(Box::new(move || {
+            // The receiver is gone if the run is over.
+            let _ = device.upgrade().map(|device| send.send(device.now()));
+        }));
+        (work, Box::pin(async { receive.await.ok() }))
     }
 }
 
 /// A frame on the device, as a future of the time of its end.
 pub(crate) enum Frame<B: Backend> {
-    /// A frame that was launched directly. The receiver gets the time.
-    Direct(oneshot::Receiver<Instant>),
+    /// A frame that was launched directly.
+    Direct(Direct),
     /// A frame that is a request to the accelerator.
     Request(Completion<B>),
     /// A frame that could not be launched.
@@ -99,7 +117,7 @@ impl<B: Backend> Future for Frame<B> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Self::Direct(receive) => Pin::new(receive).poll(context).map(Result::ok),
+            Self::Direct(end) => end.as_mut().poll(context),
             Self::Request(completion) => {
                 Pin::new(completion).poll(context).map(|result| result.ok().map(|outcome| outcome.finished))
             }

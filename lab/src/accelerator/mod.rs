@@ -2,17 +2,21 @@
 //!
 //! The device is the model device of rospin's accelerator, in virtual or in real time, or a GPU. `workload` is the
 //! pipelines, `contender` the ways in which they reach the device, `device` their work on it, `launch` their common
-//! interface, and `virtual_time` and `real_time` run them. `gpu` has the kernels of real devices. `table`, `verdict`,
-//! `json` and `report` show the results.
+//! interface, and `virtual_time` and `real_time` run them. `on_cuda` and `on_wgpu` have the kernels of real devices, whose
+//! lengths `measure` finds. `table`, `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contender;
 mod device;
 mod figures;
-#[cfg(feature = "wgpu")]
-mod gpu;
 mod json;
 mod launch;
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+mod measure;
+#[cfg(feature = "cuda")]
+mod on_cuda;
+#[cfg(feature = "wgpu")]
+mod on_wgpu;
 mod options;
 mod real_time;
 mod report;
@@ -59,9 +63,11 @@ impl Experiment for AcceleratorExperiment {
         let comparison = match options.device {
             Device::Model => run_all(&options).map_err(Failure::run)?,
             #[cfg(feature = "wgpu")]
-            Device::Wgpu => gpu::run_all(&options)?,
-            #[cfg(not(feature = "wgpu"))]
-            Device::Wgpu => unreachable!("the options were checked"),
+            Device::Wgpu => on_wgpu::run_all(&options)?,
+            #[cfg(feature = "cuda")]
+            Device::Cuda => on_cuda::run_all(&options)?,
+            #[cfg(not(all(feature = "cuda", feature = "wgpu")))]
+            _ => unreachable!("the options were checked"),
         };
         writeln!(out, "{}", table::render(&comparison))?;
         for said in verdict::sentences(&comparison) {
@@ -94,7 +100,7 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
     Ok(Comparison {
         machine: Machine::read(),
         device: Device::Model,
-        device_name: "a model: one compute engine, one copy engine, kernels that are not preempted".to_owned(),
+        device_name: "a model: one compute engine, one copy engine, kernels that are preempted between blocks".to_owned(),
         load: options.load,
         durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
         shortfalls,

@@ -15,7 +15,8 @@ pub(crate) const DEFAULT_REPORT: &str = "rospin-accelerator.html";
 /// missed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
-The model device needs no GPU: kernels have exact lengths and are not preempted, and an engine takes the most urgent lane first. On \
+The model device needs no GPU: kernels have exact lengths and are preempted between blocks of 100 us, and an engine takes the most \
+urgent lane first. On \
 a real device, the segments are real kernels: normalisation, convolutions and matrix products. They are measured first, and so many \
 of them make a segment that it takes as long as on the model.
 
@@ -23,7 +24,8 @@ Examples:
   rospin lab accelerator
   rospin lab accelerator --load 0.8 --virtual-only
   rospin lab accelerator --duration 60 --json accelerator.json
-  rospin lab accelerator --device wgpu --adapter llvmpipe")]
+  rospin lab accelerator --device wgpu --adapter llvmpipe
+  rospin lab accelerator --device cuda --load 0.6")]
 pub(crate) struct Options {
     /// The device that the pipelines share
     #[arg(long, value_name = "DEVICE", default_value = "model")]
@@ -69,8 +71,8 @@ impl Options {
         if device != Device::Model && self.virtual_only {
             return Err(Conflict::NotVirtual { name: device.name() });
         }
-        if device == Device::Model && self.adapter.is_some() {
-            return Err(Conflict::NoAdapter);
+        if device != Device::Wgpu && self.adapter.is_some() {
+            return Err(Conflict::NoAdapter { name: device.name() });
         }
         Ok(())
     }
@@ -93,9 +95,12 @@ pub(crate) enum Conflict {
         /// Name of the device.
         name: &'static str,
     },
-    /// An adapter is named for the model device.
-    #[error("--adapter: the model device has no adapters; add --device wgpu")]
-    NoAdapter,
+    /// An adapter is named for a device that has none.
+    #[error("--adapter: the device {name} has no adapters; add --device wgpu")]
+    NoAdapter {
+        /// Name of the device.
+        name: &'static str,
+    },
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -125,7 +130,7 @@ mod tests {
     fn a_device_that_is_not_there_and_what_it_does_not_have_are_refused() {
         let checked = |arguments: &[&str]| Options::from_arguments(arguments).unwrap().check();
         assert_eq!(checked(&["--virtual-only"]), Ok(()));
-        assert_eq!(checked(&["--adapter", "llvmpipe"]), Err(Conflict::NoAdapter));
+        assert_eq!(checked(&["--adapter", "llvmpipe"]), Err(Conflict::NoAdapter { name: "model" }));
         let refused = checked(&["--device", "wgpu", "--virtual-only"]).unwrap_err().to_string();
         let reason = if cfg!(feature = "wgpu") { "real time only" } else { "build with --features wgpu" };
         assert!(refused.contains(reason), "{refused}");

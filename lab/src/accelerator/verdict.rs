@@ -43,10 +43,9 @@ fn sentence_about_misses(comparison: &Comparison, time: Time) -> Option<String> 
 
 /// Returns the promises that the run has figures for. There are none if the critical pipeline has no bound.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
-    let limit = workload::critical_bound(&comparison.pipelines);
-    let promise = |time: Time| {
-        let critical = comparison.row(time, Contender::Rospin)?.of(Criticality::High);
-        let limit_us = limit?.as_secs_f64() * 1e6;
+    let promise = |contender: Contender, time: Time| {
+        let limit_us = workload::critical_bound(contender, &comparison.pipelines)?.as_secs_f64() * 1e6;
+        let critical = comparison.row(time, contender)?.of(Criticality::High);
         let (value, limit_us, what) = match time {
             Time::Virtual => (critical.max_us, limit_us, "in virtual time no critical frame takes longer than"),
             Time::Real => {
@@ -54,12 +53,24 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
             }
         };
         let text = format!(
-            "behind rospin, {what} one foreign segment and its own work{}: {:.2} ms of {:.2}.",
+            "{}: {what} {}{}: {:.2} ms of {:.2}.",
+            contender.name(),
+            if contender == Contender::Rospin {
+                "one foreign segment and its own work"
+            } else {
+                "a foreign block for each of its kernels and copies, and its own work"
+            },
             if time == Time::Real { ", and half a millisecond for wake-ups" } else { "" },
             value / 1e3,
             limit_us / 1e3,
         );
         Some(Promise { text, kept: value <= limit_us })
     };
-    Time::ALL.into_iter().filter_map(promise).collect()
+    let mut all = Vec::new();
+    for contender in [Contender::Rospin, Contender::RospinUrgent] {
+        for time in Time::ALL {
+            all.extend(promise(contender, time));
+        }
+    }
+    all
 }

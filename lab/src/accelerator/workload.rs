@@ -3,7 +3,12 @@
 use std::time::Duration;
 
 use rospin_accelerator::Priority;
-use rospin_analysis::{DeviceClient, DeviceRules, device_bounds};
+use rospin_analysis::{DeviceClient, DeviceRules, among_blocks, device_bounds};
+
+use super::contender::Contender;
+
+/// The largest number of kernels and copies of a segment: a copy, a kernel, a copy, or a kernel that prepares the image.
+const PHASES: u32 = 3;
 
 /// Lengths of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,13 +19,15 @@ pub(crate) struct Lengths {
     pub(crate) copy: Duration,
     /// The longest time that the whole segment takes.
     pub(crate) longest: Duration,
+    /// The longest time for which a block of the kernel, or a copy, keeps more urgent ones waiting.
+    pub(crate) block: Duration,
 }
 
 impl Lengths {
     const fn exact(kernel: Duration) -> Self {
         let copy = Duration::from_micros(100);
         let longest = Duration::from_micros(kernel.as_micros() as u64 + 200);
-        Self { kernel, copy, longest }
+        Self { kernel, copy, longest, block: Duration::from_micros(100) }
     }
 
     /// Segments of the critical pipeline on the model device.
@@ -132,9 +139,10 @@ pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pip
 }
 
 /// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from
-/// a frame to its end. That is one segment of another pipeline and the frame's own work. It is as good as the longest
-/// lengths. `None` if there is no bound.
-pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
+/// a frame to its end. On one lane, that is one segment of another pipeline and the frame's own work; on an urgent lane
+/// a block for each kernel and copy, and the frame's own work. It is as good as the longest lengths. `None` if there is
+/// no bound, or if the contender is none of rospin.
+pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline]) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),
         period: pipeline.period,
@@ -142,8 +150,21 @@ pub(crate) fn critical_bound(pipelines: &[Pipeline]) -> Option<Duration> {
         segments: vec![pipeline.lengths.longest; pipeline.segments],
         budget: None,
     };
-    let clients: Vec<_> = pipelines.iter().map(client).collect();
-    device_bounds(&clients, DeviceRules::new()).first().copied().flatten()
+    let mut clients: Vec<_> = pipelines.iter().map(client).collect();
+    let rules = match contender {
+        Contender::Rospin => DeviceRules::new(),
+        Contender::RospinUrgent => {
+            let (critical, others) = pipelines.split_first()?;
+            let block = others.iter().map(|pipeline| pipeline.lengths.block).max()?;
+            clients.truncate(1);
+            for segment in &mut clients[0].segments {
+                *segment = among_blocks(critical.lengths.longest, PHASES, block);
+            }
+            DeviceRules::new().ahead(true)
+        }
+        _ => return None,
+    };
+    device_bounds(&clients, rules).first().copied().flatten()
 }
 
 #[cfg(test)]
@@ -151,13 +172,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pipelines_ask_for_what_they_should_and_the_critical_bound_is_one_segment_and_its_own() {
+    fn the_pipelines_ask_for_what_they_should_and_the_critical_bound_is_a_segment_or_blocks_and_its_own() {
         for load in [0.5, 0.9] {
             let all = pipelines(load, [Lengths::SHORT, Lengths::LAYER, Lengths::LAYER]);
             let sum: f64 = all.iter().map(|one| one.work().as_secs_f64() / one.period.as_secs_f64()).sum();
             assert!((sum - load).abs() < 1e-6, "{sum}");
             assert!(all[1..].iter().all(|one| one.deadline == one.period));
-            assert_eq!(critical_bound(&all), Some(all[1].segment() + all[0].work()));
+            assert_eq!(critical_bound(Contender::Rospin, &all), Some(all[1].segment() + all[0].work()));
+            let blocks = all[1].lengths.block * 2 * PHASES;
+            assert_eq!(critical_bound(Contender::RospinUrgent, &all), Some(blocks + all[0].work()));
+            assert_eq!(critical_bound(Contender::OneStream, &all), None);
         }
     }
 }

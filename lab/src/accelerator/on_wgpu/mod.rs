@@ -1,7 +1,6 @@
 //! The pipelines on a GPU by Vulkan: real kernels, so many of them that a segment takes as long as on the model.
 
 mod kernels;
-mod measure;
 
 use std::sync::Arc;
 
@@ -9,13 +8,15 @@ use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_wgpu::{OpenError, WgpuDevice, WgpuOptions, WgpuWork};
 
-use self::kernels::{Kernels, Part};
+use self::kernels::Kernels;
 use super::comparison::{Comparison, Time};
 use super::contender::Contender;
-use super::device::{Device, Maker};
+use super::device::{Device, Maker, Work};
+use super::launch::{Direct, EndsByEffect};
+use super::measure::{Part, sizes};
 use super::options::Options;
 use super::real_time;
-use super::workload::{self, Lengths, Pipeline};
+use super::workload::{self, Pipeline};
 
 /// Runs the contenders one after the other, each on the device anew.
 ///
@@ -24,7 +25,8 @@ use super::workload::{self, Lengths, Pipeline};
 pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device = open(options)?;
     let device_name = format!("{}{}", device.name(), if device.is_software() { ", a software driver" } else { "" });
-    let sizes = measure::sizes(device);
+    let kernels = Kernels::new(&device);
+    let sizes = sizes(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
     let lengths = sizes.map(|size| size.lengths);
     let pipelines = workload::pipelines(options.load, lengths);
     let contenders = Contender::on(Device::Wgpu);
@@ -62,16 +64,6 @@ fn open(options: &Options) -> Result<Arc<WgpuDevice>, Failure> {
     })
 }
 
-/// Work of a pipeline of a criticality in a segment, and its repetitions, so that the segment takes as long as it
-/// should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    /// Number of kernels in a segment.
-    pub(crate) rounds: u32,
-    /// Lengths that were measured.
-    pub(crate) lengths: Lengths,
-}
-
 /// The kernels of each pipeline with their buffers on a device.
 pub(crate) struct Gpu {
     kernels: Vec<Kernels>,
@@ -92,7 +84,7 @@ impl Maker for Gpu {
         self.kernels[number].segment(pipeline.criticality, self.rounds[pipeline.criticality as usize], part)
     }
 
-    fn then(work: WgpuWork, effect: impl FnOnce() + Send + 'static) -> WgpuWork {
-        work.then(effect)
+    fn direct(&self, work: WgpuWork, device: &Arc<WgpuDevice>) -> (Work<Self>, Direct) {
+        EndsByEffect::of(device, |effect| work.then(effect))
     }
 }

@@ -6,6 +6,7 @@ use rospin_wgpu::wgpu::{
 };
 use rospin_wgpu::{Readback, WgpuDevice, WgpuWork};
 
+use super::super::measure::Part;
 use super::super::workload::Criticality;
 
 /// Side of the images and the matrices; a multiple of the side of a workgroup.
@@ -57,27 +58,6 @@ fn product(@builtin(global_invocation_id) id: vec3<u32>) {
     output[id.y * SIDE + id.x] = sum / f32(SIDE);
 }
 ";
-
-/// The place of a segment in its frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
-    /// The image is copied to the device, and normalised.
-    First,
-    /// Nothing is copied.
-    Inner,
-    /// The result is copied back.
-    Last,
-}
-
-impl Part {
-    pub(crate) const fn of(nth: usize, segments: usize) -> Self {
-        match nth {
-            0 => Self::First,
-            nth if nth + 1 == segments => Self::Last,
-            _ => Self::Inner,
-        }
-    }
-}
 
 /// The kernels of one pipeline, with buffers of its own.
 pub(crate) struct Kernels {

@@ -1,0 +1,133 @@
+//! Lanes: a stream each, the segments on it in their order, and the thread that reports their ends.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, sys};
+use rospin_accelerator::{Ended, Signal};
+use rospin_engine::Mutex;
+
+use crate::device::Inner;
+use crate::open::Waiting;
+use crate::work::CudaWork;
+
+/// A stream with its segments.
+pub(crate) struct Lane {
+    stream: Arc<CudaStream>,
+    waiting: Waiting,
+    state: Mutex<State>,
+    /// Wakes the lane's thread when there is a segment.
+    signal: Signal,
+}
+
+#[derive(Default)]
+struct State {
+    /// The segments on the stream, in order.
+    running: VecDeque<Running>,
+    /// Pairs of events that no segment uses any more: creating one takes longer than recording it.
+    spare: Vec<Events>,
+    is_stopped: bool,
+}
+
+/// The events before and after a segment.
+struct Events {
+    start: CudaEvent,
+    end: CudaEvent,
+}
+
+/// A segment on the stream.
+struct Running {
+    ticket: u64,
+    events: Events,
+}
+
+/// The next thing that a lane's thread does.
+enum Next {
+    WaitFor(Running),
+    Sleep,
+    Stop,
+}
+
+impl Lane {
+    pub(crate) fn new(stream: Arc<CudaStream>, waiting: Waiting) -> Self {
+        Self { stream, waiting, state: Mutex::new(State::default()), signal: Signal::new() }
+    }
+
+    /// Puts the work on the stream, between two events. The accelerator gives a lane one segment at a time, so that no two
+    /// threads call it for the same lane at once.
+    pub(crate) fn put(&self, context: &Arc<CudaContext>, ticket: u64, work: CudaWork) -> Result<(), DriverError> {
+        let spare = self.state.lock().spare.pop();
+        let events = match spare {
+            Some(events) => events,
+            None => Events {
+                start: context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?,
+                // A thread that waits for it sleeps.
+                end: context.new_event(Some(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC))?,
+            },
+        };
+        events.start.record(&self.stream)?;
+        let put = (work.0)(&self.stream);
+        events.end.record(&self.stream)?;
+        put?;
+        self.state.lock().running.push_back(Running { ticket, events });
+        self.signal.wake();
+        Ok(())
+    }
+
+    /// Has the thread end once there are no more segments.
+    pub(crate) fn stop(&self) {
+        self.state.lock().is_stopped = true;
+        self.signal.wake();
+    }
+
+    fn next(&self) -> Next {
+        let mut state = self.state.lock();
+        if let Some(running) = state.running.pop_front() {
+            return Next::WaitFor(running);
+        }
+        // Segments on the device use memory of the program, so they end before the device is closed.
+        if state.is_stopped { Next::Stop } else { Next::Sleep }
+    }
+}
+
+/// Reports the ends of a lane's segments, until the device is dropped. Runs on the lane's own thread.
+pub(crate) fn report_ends(inner: &Inner, number: usize) {
+    if let Err(error) = inner.context.bind_to_thread() {
+        inner.lose(error);
+    }
+    let lane = &inner.lanes[number];
+    loop {
+        match lane.next() {
+            Next::Stop => return,
+            Next::Sleep => lane.signal.wait(None),
+            Next::WaitFor(Running { ticket, events }) => match wait_for(&events.end, lane.waiting) {
+                Ok(()) => {
+                    let at = inner.now();
+                    // Without the times of the events, the time is not known, and counts as none.
+                    let ms = events.start.elapsed_ms(&events.end).unwrap_or(0.0).max(0.0);
+                    let busy = Duration::try_from_secs_f32(ms / 1e3).unwrap_or_default();
+                    if let Some(listener) = inner.listener() {
+                        listener.ended(Ended { lane: number, ticket, at, busy, result: Ok(()) });
+                    }
+                    lane.state.lock().spare.push(events);
+                }
+                // An error of a kernel is an error of the whole context, which stays.
+                Err(error) => inner.lose(error),
+            },
+        }
+    }
+}
+
+/// Waits until the device has reached the event.
+fn wait_for(end: &CudaEvent, waiting: Waiting) -> Result<(), DriverError> {
+    match waiting {
+        Waiting::Sleep => end.synchronize(),
+        Waiting::Spin => {
+            while !end.try_is_complete()? {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The pipelines on an NVIDIA GPU: real kernels with so many rounds that a segment takes as long as on the model.
+//!
+//! A contender that launches directly waits as CUDA does unless it is asked to sleep: each pipeline's thread spins until
+//! the device has reached an event after its last segment.
+
+mod kernels;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rospin_accelerator::{Backend, Instant};
+use rospin_cuda::cudarc::driver::CudaEvent;
+use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Waiting};
+use rospin_measure::machine::Machine;
+use rospin_report::Failure;
+
+use self::kernels::{Kernels, Loaded};
+use super::comparison::{Comparison, Time};
+use super::contender::Contender;
+use super::device::{Device, Maker};
+use super::launch::Direct;
+use super::measure::{Part, sizes};
+use super::options::Options;
+use super::real_time;
+use super::workload::{self, Criticality, Pipeline};
+
+/// Runs the contenders one after the other, each on the device anew.
+///
+/// # Errors
+/// If the device cannot be opened, or refuses the kernels.
+pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
+    let device = Arc::new(open(CudaOptions::new())?);
+    let device_name = device.name().to_owned();
+    let loaded = Loaded::new(&device).map_err(Failure::run)?;
+    let kernels = Kernels::new(&loaded).map_err(Failure::run)?;
+    let sizes = sizes(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
+    let pipelines = workload::pipelines(options.load, sizes.map(|size| size.lengths));
+    let contenders = Contender::on(Device::Cuda);
+    let progress = options.outputs.progress(contenders.len(), options.duration);
+    let mut rows = Vec::new();
+    let mut shortfalls = Vec::new();
+    for contender in contenders {
+        progress.begin(contender.name());
+        let device = Arc::new(open(of(*contender, &pipelines))?);
+        let loaded = Loaded::new(&device).map_err(Failure::run)?;
+        let mut kernels = Vec::new();
+        for _ in &pipelines {
+            kernels.push(Kernels::new(&loaded).map_err(Failure::run)?);
+        }
+        let maker = Gpu { kernels, rounds: sizes.map(|size| size.rounds) };
+        let (row, missing) = real_time::run_on(device, &maker, *contender, &pipelines, options.duration, &progress);
+        rows.push(row);
+        shortfalls = missing;
+        progress.end();
+    }
+    Ok(Comparison {
+        machine: Machine::read(),
+        device: Device::Cuda,
+        device_name,
+        load: options.load,
+        durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
+        shortfalls,
+        pipelines,
+        rows,
+    })
+}
+
+fn open(options: CudaOptions) -> Result<CudaDevice, Failure> {
+    CudaDevice::open(options.thread(real_time::of_device())).map_err(Failure::run)
+}
+
+/// Returns the lanes of a contender: the priorities of their streams.
+fn of(contender: Contender, pipelines: &[Pipeline]) -> CudaOptions {
+    let options = CudaOptions::new();
+    match contender {
+        Contender::EachForItself => options.lanes(pipelines.len()),
+        Contender::OneStream | Contender::Rospin => options,
+        Contender::Priorities => {
+            options.priorities(pipelines.iter().map(|one| urgency(one.criticality)).collect::<Vec<_>>())
+        }
+        Contender::Buckets => options.priorities(Criticality::ALL.map(urgency)),
+        Contender::RospinUrgent => options.urgent_lane(Waiting::Spin).lanes(2),
+    }
+}
+
+/// Returns the priority of a stream. Smaller numbers are more urgent.
+const fn urgency(criticality: Criticality) -> i32 {
+    match criticality {
+        Criticality::High => -5,
+        Criticality::Medium => -2,
+        Criticality::Low => 0,
+    }
+}
+
+/// The kernels of each pipeline with their memory on a device.
+struct Gpu {
+    kernels: Vec<Kernels>,
+    rounds: [u32; 3],
+}
+
+impl Maker for Gpu {
+    type Device = CudaDevice;
+
+    fn work(&self, pipeline: &Pipeline, number: usize, nth: usize) -> CudaWork {
+        let part = Part::of(nth, pipeline.segments);
+        self.kernels[number].segment(pipeline.criticality, self.rounds[pipeline.criticality as usize], part)
+    }
+
+    fn direct(&self, work: CudaWork, device: &Arc<CudaDevice>) -> (CudaWork, Direct) {
+        let end: Arc<Mutex<Option<CudaEvent>>> = Arc::default();
+        let recorded = Arc::clone(&end);
+        let work = work.and(move |stream| {
+            let event = stream.record_event(None)?;
+            *recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
+            Ok(())
+        });
+        let device = Arc::downgrade(device);
+        let wait = async move {
+            let event = end.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+            event.synchronize().ok()?;
+            device.upgrade().map(|device| -> Instant { device.now() })
+        };
+        (work, Box::pin(wait))
+    }
+}
