@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
 use rospin_core::Instant;
-use rospin_engine::Mutex;
+use rospin_engine::{Mutex, Recorded, Recorder};
 
 use crate::backend::{Backend, Ended, Listener, SegmentFailure};
 use crate::client::Client;
@@ -47,6 +47,20 @@ impl<B: Backend> Accelerator<B> {
         }
         let id = self.shared.state.lock().add_client(options, self.shared.backend.now());
         Ok(Client::new(Arc::clone(&self.shared), id))
+    }
+
+    /// Has the recorder record the device as an executor of this name: its clients are the callbacks, its lanes the
+    /// threads, and each segment is an activation, from its pick to its end. An urgent lane is an executor of its own.
+    /// A lane has a second thread for segments that are picked [ahead](AcceleratorOptions::ahead).
+    ///
+    /// The device's clock must be the steady clock, as that of every device is which runs in real time. Locks, and
+    /// allocates.
+    pub fn record(&self, recorder: &Recorder, name: &str) {
+        let driver: Weak<dyn Recorded> = Arc::downgrade(&(Arc::clone(&self.shared) as Arc<dyn Recorded>));
+        let mut state = self.shared.state.lock();
+        state.record(name, self.shared.backend.now(), |name, threads| {
+            recorder.add_scheduler(name, threads, Weak::clone(&driver))
+        });
     }
 
     /// Returns the counts of all clients' requests, also of clients that were dropped.
@@ -125,6 +139,14 @@ impl<B: Backend> Shared<B> {
                 return;
             }
         }
+    }
+}
+
+impl<B: Backend> Recorded for Shared<B> {
+    fn recorder_switched(&self) {
+        let mut state = self.state.lock();
+        let now = self.backend.now();
+        state.follow_recorder(now);
     }
 }
 

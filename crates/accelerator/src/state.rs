@@ -8,7 +8,7 @@ mod requests;
 use std::time::Duration;
 
 use rospin_core::{Activation, Instant, ThreadIndex};
-use rospin_engine::ForeignWaker;
+use rospin_engine::{ForeignWaker, RecordedScheduler};
 use smallvec::SmallVec;
 
 use crate::backend::Launch;
@@ -130,6 +130,39 @@ impl<W> State<W> {
                 self.finish(request, Err(crate::request::RequestError::ClientGone), actions);
                 self.free_if_over(request, actions);
             }
+        }
+    }
+
+    /// Has the schedulers recorded by what `register` returns for a name and a number of threads. A lane is two threads:
+    /// that of the segment that runs, and that of the one that was picked ahead.
+    pub(crate) fn record(
+        &mut self,
+        name: &str,
+        now: Instant,
+        mut register: impl FnMut(&str, u16) -> RecordedScheduler,
+    ) {
+        let threads = u16::try_from(2 * self.lanes.len()).unwrap_or(u16::MAX);
+        let has_urgent_lane = self.pools.len() > 1;
+        for (number, pool) in self.pools.iter_mut().enumerate() {
+            let is_urgent = has_urgent_lane && number == 0;
+            let name = if is_urgent { format!("{name}, urgent") } else { name.to_owned() };
+            pool.recorded = Some(register(&name, threads));
+        }
+        self.follow_recorder(now);
+    }
+
+    /// Gives the schedulers the traces that they have while the recorder is as it is now.
+    pub(crate) fn follow_recorder(&mut self, now: Instant) {
+        for pool in &mut self.pools {
+            let Some(recorded) = &mut pool.recorded else { continue };
+            let mut running = Vec::new();
+            for lane in &self.lanes[pool.lanes.clone()] {
+                for segment in [&lane.running, &lane.following].into_iter().flatten() {
+                    running.push((segment.activation.entity, segment.activation.sequence));
+                }
+            }
+            let trace = recorded.trace(&pool.scheduler, now, running);
+            pool.scheduler.set_trace(trace);
         }
     }
 

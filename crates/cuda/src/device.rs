@@ -5,15 +5,14 @@ use std::sync::{Arc, Weak};
 
 use cudarc::driver::{CudaContext, DriverError};
 use rospin_accelerator::{Backend, DeviceThread, Instant, Launch, Listener, Notices, SegmentFailure, Signal};
-use rospin_engine::Mutex;
+use rospin_engine::{Mutex, Recorder};
 
 use crate::lane::{self, Lane};
 use crate::open::{CudaOptions, OpenError, open};
 use crate::thread;
 use crate::work::CudaWork;
 
-/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is
-/// opened.
+/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock is the steady clock.
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct CudaDevice {
@@ -27,7 +26,6 @@ pub(crate) struct Inner {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) lanes: Vec<Lane>,
     name: String,
-    epoch: std::time::Instant,
     /// What the device has to tell beside ends.
     pub(crate) notices: Mutex<Notices>,
     /// Wakes the thread for alarms.
@@ -45,7 +43,6 @@ impl CudaDevice {
             name: context.name().unwrap_or_else(|_| "a CUDA device".to_owned()),
             context,
             lanes,
-            epoch: std::time::Instant::now(),
             notices: Mutex::new(Notices::default()),
             signal: Signal::new(),
         });
@@ -75,7 +72,7 @@ impl CudaDevice {
 
 impl Inner {
     pub(crate) fn now(&self) -> Instant {
-        Instant::ZERO + self.epoch.elapsed()
+        Instant::from_nanos(Recorder::steady_ns())
     }
 
     /// Takes note that the device is lost, and has the thread for alarms tell it.

@@ -33,13 +33,7 @@ impl CudaOptions {
     /// Creates options: the first device, one lane, and ordinary threads that sleep while they wait.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            ordinal: 0,
-            urgent: None,
-            priorities: vec![0],
-            waiting: Waiting::Sleep,
-            thread: ThreadOptions::new(),
-        }
+        Self { ordinal: 0, urgent: None, priorities: vec![0], waiting: Waiting::Sleep, thread: ThreadOptions::new() }
     }
 
     /// Sets the number of the device among those that CUDA sees, from 0.

@@ -129,7 +129,7 @@ pub use loss::{Loss, LossCause, Misses};
 pub use loss_watch::LossWatch;
 pub use options::{EntityOptions, GroupOptions, PublisherOptions, ServiceOptions, SubscriptionOptions, TimerOptions};
 pub use queue::Queue;
-pub use recorder::{Declaration, Observer, RecordError, Recorder, SinkHandle};
+pub use recorder::{Declaration, Observer, RecordError, Recorded, RecordedScheduler, Recorder, SinkHandle};
 pub use reentrant::ReentrantGroup;
 pub use registry::TypeMismatch;
 pub use request_queue::RequestQueue;

@@ -5,15 +5,14 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use rospin_accelerator::{Backend, DeviceThread, Instant, Launch, Listener, Notices, SegmentFailure, Signal};
-use rospin_engine::Mutex;
+use rospin_engine::{Mutex, Recorder};
 use wgpu::{AdapterInfo, DeviceType, ErrorFilter, SubmissionIndex};
 
 use crate::open::{OpenError, WgpuOptions, open};
 use crate::thread::run;
 use crate::work::WgpuWork;
 
-/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock starts at zero when it is
-/// opened.
+/// A GPU as a device of an [`Accelerator`](rospin_accelerator::Accelerator). Its clock is the steady clock.
 ///
 /// Dropping it waits until the segments on the device have ended.
 pub struct WgpuDevice {
@@ -28,7 +27,6 @@ pub(crate) struct Inner {
     queue: wgpu::Queue,
     info: AdapterInfo,
     lanes: usize,
-    epoch: std::time::Instant,
     pub(crate) state: Mutex<State>,
     /// Wakes the device's thread.
     pub(crate) signal: Signal,
@@ -63,7 +61,6 @@ impl WgpuDevice {
             queue,
             info: adapter.get_info(),
             lanes: options.lanes,
-            epoch: std::time::Instant::now(),
             state: Mutex::new(State::default()),
             signal: Signal::new(),
         });
@@ -107,7 +104,7 @@ impl WgpuDevice {
 
 impl Inner {
     pub(crate) fn now(&self) -> Instant {
-        Instant::ZERO + self.epoch.elapsed()
+        Instant::from_nanos(Recorder::steady_ns())
     }
 
     /// Takes note that the device is lost, for its thread.

@@ -32,14 +32,8 @@ pub(crate) enum Contender {
 const AHEAD: Duration = Duration::from_micros(250);
 
 impl Contender {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::EachForItself,
-        Self::OneStream,
-        Self::Priorities,
-        Self::Buckets,
-        Self::Rospin,
-        Self::RospinUrgent,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::EachForItself, Self::OneStream, Self::Priorities, Self::Buckets, Self::Rospin, Self::RospinUrgent];
 
     /// Returns the contenders on a device. wgpu has one queue for all, and no priorities.
     pub(crate) const fn on(device: Device) -> &'static [Self] {
@@ -57,6 +51,15 @@ impl Contender {
             Self::Buckets => "PAAM's buckets",
             Self::Rospin => "rospin, one lane",
             Self::RospinUrgent => "rospin, urgent lane",
+        }
+    }
+
+    /// Returns the name of the contender's recording; `None` for contenders that launch directly.
+    pub(crate) const fn recording(self) -> Option<&'static str> {
+        match self {
+            Self::Rospin => Some("one-lane.mcap"),
+            Self::RospinUrgent => Some("urgent-lane.mcap"),
+            _ => None,
         }
     }
 
@@ -84,9 +87,7 @@ impl Contender {
     pub(crate) const fn accelerator(self) -> Option<AcceleratorOptions> {
         match self {
             Self::Rospin => Some(AcceleratorOptions::new()),
-            Self::RospinUrgent => {
-                Some(AcceleratorOptions::new().urgent(Criticality::High.priority()).ahead(AHEAD))
-            }
+            Self::RospinUrgent => Some(AcceleratorOptions::new().urgent(Criticality::High.priority()).ahead(AHEAD)),
             _ => None,
         }
     }

@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 
 use futures::channel::oneshot;
 use rospin_accelerator::{
-    Accelerator, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener,
-    Segment,
+    Accelerator, Backend, Client, ClientOptions, Completion, Ended, Instant, Launch, Listener, Segment,
 };
+use rospin_engine::Recorder;
 
 use super::contender::Contender;
 use super::device::Maker;
@@ -42,6 +42,7 @@ impl<'a, M: Maker> Launcher<'a, M> {
         let (mut clients, mut kept) = (Vec::new(), None);
         if let Some(options) = contender.accelerator() {
             let gpu = Accelerator::new(Arc::clone(&device), options);
+            gpu.record(&Recorder::of_process(), "gpu");
             clients.extend(pipelines.iter().map(|pipeline| {
                 let options = ClientOptions::new(&pipeline.name).priority(contender.priority(pipeline)).depth(10_000);
                 gpu.create_client(options).expect("the depth is positive, and there is no budget")
@@ -88,10 +89,7 @@ pub(crate) struct EndsByEffect;
 
 impl EndsByEffect {
     /// Returns the work with such a function, which `then` adds to it, and the future of its end.
-    pub(crate) fn of<B: Backend, W>(
-        device: &Arc<B>,
-        then: impl FnOnce(Box<dyn FnOnce() + Send>) -> W,
-    ) -> (W, Direct) {
+    pub(crate) fn of<B: Backend, W>(device: &Arc<B>, then: impl FnOnce(Box<dyn FnOnce() + Send>) -> W) -> (W, Direct) {
         let (send, receive) = oneshot::channel();
         let device = Arc::downgrade(device);
         let work = then(Box::new(move || {

@@ -91,7 +91,7 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
         let progress = options.outputs.progress(contenders.len(), options.duration);
         for contender in contenders {
             progress.begin(contender.name());
-            let (row, missing) = real_time::run(*contender, &pipelines, options.duration, &progress)?;
+            let (row, missing) = real_time::run(*contender, &pipelines, options, &progress)?;
             rows.push(row);
             shortfalls = missing;
             progress.end();
@@ -100,7 +100,8 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
     Ok(Comparison {
         machine: Machine::read(),
         device: Device::Model,
-        device_name: "a model: one compute engine, one copy engine, kernels that are preempted between blocks".to_owned(),
+        device_name: "a model: one compute engine, one copy engine, kernels that are preempted between blocks"
+            .to_owned(),
         load: options.load,
         durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
         shortfalls,

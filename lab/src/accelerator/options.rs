@@ -1,5 +1,6 @@
 //! The options of `rospin lab accelerator`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -25,7 +26,7 @@ Examples:
   rospin lab accelerator --load 0.8 --virtual-only
   rospin lab accelerator --duration 60 --json accelerator.json
   rospin lab accelerator --device wgpu --adapter llvmpipe
-  rospin lab accelerator --device cuda --load 0.6")]
+  rospin lab accelerator --device cuda --load 0.6 --recordings gpu && rospin trace report gpu/urgent-lane.mcap")]
 pub(crate) struct Options {
     /// The device that the pipelines share
     #[arg(long, value_name = "DEVICE", default_value = "model")]
@@ -49,6 +50,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SHARE", default_value = "0.9", value_parser = parse_load)]
     #[arg(allow_negative_numbers = true)]
     pub(crate) load: f64,
+
+    /// Records the device behind rospin in real time into this folder, a file for each contender
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) recordings: Option<PathBuf>,
 
     /// Only in virtual time, which only the model device has
     #[arg(long)]

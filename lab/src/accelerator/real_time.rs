@@ -8,13 +8,16 @@ use std::time::Duration;
 use rospin_accelerator::Backend;
 use rospin_accelerator::model::{ModelOptions, RealTimeDevice, RealTimeOptions};
 use rospin_engine::os::{OsScheduling, ThreadOptions};
+use rospin_engine::{Recorder, SinkHandle};
 use rospin_report::progress::Progress;
+use rospin_trace::{FileSink, ProcessName};
 
 use super::comparison::Time;
 use super::contender::Contender;
 use super::device::{Maker, Model};
 use super::figures::{Figures, Row};
 use super::launch::Launcher;
+use super::options::Options;
 use super::workload::Pipeline;
 
 /// The time from the start of the threads to the first frame.
@@ -23,40 +26,53 @@ const LEAD: Duration = Duration::from_millis(50);
 const DEVICE_PRIORITY: u8 = 30;
 
 /// Returns the options of a thread with this real-time priority.
-fn options(priority: u8) -> ThreadOptions {
+fn of_priority(priority: u8) -> ThreadOptions {
     ThreadOptions::new().scheduling(OsScheduling::Fifo { priority }).timer_slack(Duration::from_nanos(1))
 }
 
-/// Runs the pipelines on a model device for `duration`, as [`run_on`] does.
+/// Runs the pipelines on a model device, as [`run_on`] does.
 ///
 /// # Errors
-/// If the device's thread cannot be started.
+/// If the device's thread cannot be started, or the recording cannot be written.
 pub(crate) fn run(
     contender: Contender,
     pipelines: &[Pipeline],
-    duration: Duration,
+    options: &Options,
     progress: &Progress,
 ) -> io::Result<(Row, Vec<String>)> {
     let model = ModelOptions::new().lanes(contender.lanes(pipelines.len()));
     let device = RealTimeDevice::start(RealTimeOptions::new(model).thread(of_device()))?;
-    Ok(run_on(Arc::new(device), &Model::new(), contender, pipelines, duration, progress))
+    run_on(Arc::new(device), &Model::new(), contender, pipelines, options, progress)
 }
 
 /// Returns the options of the device's thread.
 pub(crate) fn of_device() -> ThreadOptions {
-    options(DEVICE_PRIORITY)
+    of_priority(DEVICE_PRIORITY)
 }
 
-/// Runs the pipelines for `duration`, each for at least one frame. Returns the results, and the settings that a
-/// pipeline's thread could not have. Frames that fail are left out.
+/// Starts the recording of a contender, if it has one and the options ask for it.
+fn record(contender: Contender, options: &Options) -> io::Result<Option<SinkHandle>> {
+    let (Some(folder), Some(name)) = (&options.recordings, contender.recording()) else { return Ok(None) };
+    std::fs::create_dir_all(folder)?;
+    let sink = FileSink::create(&folder.join(name), &ProcessName::of_this(Recorder::steady_ns()))?;
+    Recorder::of_process().start(sink).map(Some).map_err(io::Error::other)
+}
+
+/// Runs the pipelines for as long as the options say, each for at least one frame. Returns the results, and the settings
+/// that a pipeline's thread could not have. Frames that fail are left out.
+///
+/// # Errors
+/// If the recording that the options ask for cannot be written.
 pub(crate) fn run_on<M: Maker>(
     device: Arc<M::Device>,
     maker: &M,
     contender: Contender,
     pipelines: &[Pipeline],
-    duration: Duration,
+    options: &Options,
     progress: &Progress,
-) -> (Row, Vec<String>) {
+) -> io::Result<(Row, Vec<String>)> {
+    let duration = options.duration;
+    let recording = record(contender, options)?;
     let launcher = Launcher::new(contender, Arc::clone(&device), maker, pipelines);
     let start = device.now() + LEAD;
     let (launcher, device) = (&launcher, &*device);
@@ -67,7 +83,7 @@ pub(crate) fn run_on<M: Maker>(
             .map(|(number, pipeline)| {
                 scope.spawn(move || {
                     let priority = 10 + pipeline.criticality.priority().0 as u8;
-                    let report = options(priority).apply();
+                    let report = of_priority(priority).apply();
                     let mut latencies = Vec::new();
                     for n in 0..pipeline.frames(duration).max(1) {
                         let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
@@ -91,8 +107,11 @@ pub(crate) fn run_on<M: Maker>(
         running.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
     });
     let elapsed = device.now().saturating_since(start);
+    if let Some(recording) = recording {
+        recording.stop();
+    }
     let shortfalls = results.first().map(|(_, shortfalls)| shortfalls.clone()).unwrap_or_default();
     let all =
         pipelines.iter().zip(results).map(|(pipeline, (latencies, _))| Figures::new(pipeline, latencies)).collect();
-    (Row::new(Time::Real, contender, pipelines, all, elapsed), shortfalls)
+    Ok((Row::new(Time::Real, contender, pipelines, all, elapsed), shortfalls))
 }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use rospin_core::Instant;
-use rospin_engine::Mutex;
 use rospin_engine::os::ThreadOptions;
+use rospin_engine::{Mutex, Recorder};
 
 use super::machine::{Finished, Machine};
 use super::{ModelOptions, ModelWork};
@@ -45,7 +45,7 @@ impl RealTimeOptions {
     }
 }
 
-/// A model device in real time: a thread of its own reports the ends. Its clock starts at zero.
+/// A model device in real time: a thread of its own reports the ends. Its clock is the steady clock.
 pub struct RealTimeDevice {
     thread: DeviceThread,
     inner: Arc<Inner>,
@@ -53,7 +53,6 @@ pub struct RealTimeDevice {
 
 struct Inner {
     state: Mutex<State>,
-    epoch: std::time::Instant,
     lanes: usize,
     spin: Duration,
 }
@@ -93,7 +92,7 @@ impl RealTimeDevice {
             is_stopped: false,
             sleeps_until: Instant::ZERO,
         });
-        let inner = Arc::new(Inner { state, epoch: std::time::Instant::now(), lanes, spin: options.spin });
+        let inner = Arc::new(Inner { state, lanes, spin: options.spin });
         let for_thread = Arc::clone(&inner);
         let thread = DeviceThread::start(options.thread, move || for_thread.run())?;
         Ok(Self { thread, inner })
@@ -124,7 +123,7 @@ impl RealTimeDevice {
 
 impl Inner {
     fn now(&self) -> Instant {
-        Instant::ZERO + self.epoch.elapsed()
+        Instant::from_nanos(Recorder::steady_ns())
     }
 
     /// Reports ends and alarms on the calling thread, the device's own, until the device is dropped.

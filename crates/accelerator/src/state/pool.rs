@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use rospin_core::{EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler};
+use rospin_engine::RecordedScheduler;
 
 use crate::client::ClientState;
 use crate::options::{ClientOptions, Discipline};
@@ -14,13 +15,15 @@ pub(super) struct Pool {
     pub(super) lanes: Range<usize>,
     /// The clients by the index of their entity.
     pub(super) clients: Vec<Option<ClientState>>,
+    /// The recording of what the scheduler does, once somebody has asked for it.
+    pub(super) recorded: Option<RecordedScheduler>,
 }
 
 impl Pool {
     pub(super) fn new(discipline: Discipline, lanes: Range<usize>) -> Self {
         let mut scheduler = Scheduler::new(discipline.policy());
         let group = scheduler.add_group(GroupKind::Reentrant);
-        Self { scheduler, group, lanes, clients: Vec::new() }
+        Self { scheduler, group, lanes, clients: Vec::new(), recorded: None }
     }
 
     /// Adds a client, whose options were checked.
@@ -37,6 +40,9 @@ impl Pool {
             self.clients.resize_with(id.index() + 1, || None);
         }
         self.clients[id.index()] = Some(ClientState::new(id, options, now));
+        if let Some(recorded) = &self.recorded {
+            recorded.added(&self.scheduler, id);
+        }
         id
     }
 
@@ -44,6 +50,9 @@ impl Pool {
     pub(super) fn remove(&mut self, id: EntityId) -> Option<ClientState> {
         let client = self.clients.get_mut(id.index())?.take_if(|client| client.id == id)?;
         self.scheduler.remove_entity(id);
+        if let Some(recorded) = &self.recorded {
+            recorded.removed(id);
+        }
         Some(client)
     }
 

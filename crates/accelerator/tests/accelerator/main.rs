@@ -4,6 +4,7 @@ mod executor;
 mod hostile;
 mod order;
 mod real_time;
+mod recording;
 mod reference;
 
 use std::sync::Arc;

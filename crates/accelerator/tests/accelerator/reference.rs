@@ -139,7 +139,8 @@ impl Reference {
         loop {
             let end_of = |lane: &NaiveLane| lane.segments.first().map(|on| (lane.started + on.length, lane.number));
             let end = (0..self.lanes.len()).filter_map(|n| Some((end_of(&self.lanes[n])?, n))).min();
-            let decision = (0..self.lanes.len()).filter_map(|lane| self.decision(lane)).filter(|at| *at > self.decided).min();
+            let decision =
+                (0..self.lanes.len()).filter_map(|lane| self.decision(lane)).filter(|at| *at > self.decided).min();
             let Some(((end, _), lane)) = end else { return };
             if let Some(at) = decision.filter(|at| *at < end) {
                 if at > until {

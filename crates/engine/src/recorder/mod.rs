@@ -13,6 +13,7 @@ mod drain;
 mod logs;
 mod numbers;
 mod observer;
+mod scheduler;
 mod scribe;
 mod tap;
 
@@ -37,6 +38,7 @@ pub(crate) use numbers::ExecutorNumber;
 use numbers::Numbers;
 use observer::ObserverSlot;
 pub use observer::{Declaration, Observer};
+pub use scheduler::RecordedScheduler;
 pub(crate) use scribe::Scribe;
 pub(crate) use tap::Tap;
 
@@ -96,10 +98,10 @@ static OF_PROCESS: LazyLock<Recorder> = LazyLock::new(Recorder::new);
 #[derive(Clone)]
 pub struct Recorder(Arc<Inner>);
 
-/// An executor, which is told when its recorder is switched.
-pub(crate) trait Recorded: Send + Sync {
-    /// Puts a tap before the trace of the scheduler or takes it away. Defines everything that the executor has, and
-    /// records its state.
+/// Driver of a scheduler, which is told when its recorder is switched.
+pub trait Recorded: Send + Sync {
+    /// Gives the scheduler another trace, or takes it away. Defines everything that the scheduler has, and records its
+    /// state.
     fn recorder_switched(&self);
 }
 

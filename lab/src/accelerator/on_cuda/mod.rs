@@ -26,7 +26,7 @@ use super::workload::{self, Criticality, Pipeline};
 /// Runs the contenders one after the other, each on the device anew.
 ///
 /// # Errors
-/// If the device cannot be opened, or refuses the kernels.
+/// If the device cannot be opened or refuses the kernels, or a recording cannot be written.
 pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device = Arc::new(open(CudaOptions::new())?);
     let device_name = device.name().to_owned();
@@ -47,7 +47,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
             kernels.push(Kernels::new(&loaded).map_err(Failure::run)?);
         }
         let maker = Gpu { kernels, rounds: sizes.map(|size| size.rounds) };
-        let (row, missing) = real_time::run_on(device, &maker, *contender, &pipelines, options.duration, &progress);
+        let (row, missing) =
+            real_time::run_on(device, &maker, *contender, &pipelines, options, &progress).map_err(Failure::run)?;
         rows.push(row);
         shortfalls = missing;
         progress.end();

@@ -21,7 +21,7 @@ use super::workload::{self, Pipeline};
 /// Runs the contenders one after the other, each on the device anew.
 ///
 /// # Errors
-/// If the device cannot be opened.
+/// If the device cannot be opened, or a recording cannot be written.
 pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device = open(options)?;
     let device_name = format!("{}{}", device.name(), if device.is_software() { ", a software driver" } else { "" });
@@ -36,7 +36,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         progress.begin(contender.name());
         let device = open(options)?;
         let maker = Gpu::new(&device, &pipelines, sizes.map(|size| size.rounds));
-        let (row, missing) = real_time::run_on(device, &maker, *contender, &pipelines, options.duration, &progress);
+        let (row, missing) =
+            real_time::run_on(device, &maker, *contender, &pipelines, options, &progress).map_err(Failure::run)?;
         rows.push(row);
         shortfalls = missing;
         progress.end();
