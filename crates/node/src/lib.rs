@@ -146,7 +146,7 @@ pub use qos::{Durability, History, Liveliness, Qos, Reliability};
 pub use request_inbox::{RequestInbox, RequestInlet};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
-pub use rospin_wire::Blob;
+pub use rospin_wire::{Blob, BlobMemory, BlobMemoryError};
 pub use serialized::SerializedMessage;
 pub use service::Service;
 pub use start::{NodeError, NodeOptions, Ros, RosArguments, RosArgumentsError};

@@ -5,7 +5,7 @@
 //! - [`TypeName`]: the name of such a type, split into its parts.
 //! - [`Description`]: the fields of a generated type, for other nodes that ask.
 //! - [`Stamped`]: messages with the time to which their content belongs.
-//! - [`Blob`]: bytes of messages, which are shared and not copied.
+//! - [`Blob`]: bytes of messages, which are shared and not copied, also in memory of devices ([`BlobMemory`]).
 //! - [`cdr`]: the encoding of ROS 2, for any type with serde's traits.
 //! - [`field`]: the encoding of generated messages' fields. Arrays of numbers are copied as a whole.
 //!
@@ -22,7 +22,7 @@ mod message;
 mod type_name;
 
 pub use action::Action;
-pub use blob::Blob;
+pub use blob::{Blob, BlobMemory, BlobMemoryError};
 pub use description::{DescribedField, DescribedType, Description};
 pub use message::{Given, Message, ServiceInterface, ServicePart, Stamped};
 #[doc(hidden)]

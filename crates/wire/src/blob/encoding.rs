@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::ser::{Error as _, Serialize, Serializer};
 
 use super::Blob;
 use crate::cdr::{BLOB, SharedBytes};
@@ -12,7 +12,8 @@ use crate::cdr::{BLOB, SharedBytes};
 impl Serialize for Blob {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { serializer.collect_seq(self) } else { serializer.serialize_bytes(self) }
+        let bytes = self.try_as_slice().map_err(S::Error::custom)?;
+        if serializer.is_human_readable() { serializer.collect_seq(bytes) } else { serializer.serialize_bytes(bytes) }
     }
 }
 

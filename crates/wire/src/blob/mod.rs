@@ -1,12 +1,17 @@
 //! Bytes of messages, which are shared and not copied.
 
 mod encoding;
+mod memory;
 mod traits;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use bytes::Bytes;
+pub use memory::{BlobMemory, BlobMemoryError};
+
+use memory::Lent;
 
 /// Bytes of a message: the type of its `uint8[]`, `byte[]` and `char[]` fields that have no bound.
 ///
@@ -40,13 +45,21 @@ use bytes::Bytes;
 /// after `blob.into_vec().into()`. A loop that writes by index is faster on the slice: `let pixels = &mut blob[..];`.
 ///
 /// Inside a callback, the first write to shared bytes allocates and takes the time of the copy. Reading never does, and
-/// nothing blocks.
+/// nothing blocks, unless the bytes are in memory of a device.
 ///
 /// # Received messages
 ///
 /// In a message that was received, a field of at least 64 KiB that is at least half of its message is not copied out of
 /// the payload, and the blob keeps the payload's memory until it and its clones are dropped. Other fields are copied.
 /// So a callback that reads ten bytes of an image does not pay for the rest.
+///
+/// # Memory of devices
+///
+/// The bytes may lie in memory of a device, such as a GPU: see [`from_memory`](Self::from_memory). Who knows the device
+/// gets that [`memory`](Self::memory), and copies nothing. Everybody else reads the blob as always. The first one to do
+/// so waits until the device has written the bytes, and has them copied if the processor cannot read them where they
+/// are; all clones share the result. That and a write are the only times at which a blob blocks. [`len`](Self::len)
+/// does not.
 #[derive(Clone)]
 pub struct Blob(Held);
 
@@ -60,6 +73,8 @@ enum Held {
     Shared(Bytes),
     /// Bytes that were written to.
     Own(Vec<u8>),
+    /// Bytes in memory of a device.
+    Lent(Arc<Lent>),
 }
 
 impl Blob {
@@ -69,13 +84,65 @@ impl Blob {
         Self(Held::Shared(Bytes::new()))
     }
 
-    /// Returns the bytes as a slice. Neither copies nor allocates.
+    /// Returns a blob whose bytes lie in memory of a device. Neither copies them nor waits for them.
+    #[must_use]
+    pub fn from_memory(memory: Arc<dyn BlobMemory>) -> Self {
+        Self(Held::Lent(Arc::new(Lent::new(memory))))
+    }
+
+    /// Returns the memory of a device that the bytes lie in, if it is a `T`. Otherwise, and after a write to this blob,
+    /// returns `None`. Neither copies nor waits.
+    #[must_use]
+    pub fn memory<T: BlobMemory>(&self) -> Option<Arc<T>> {
+        match &self.0 {
+            Held::Lent(lent) => lent.memory(),
+            Held::Shared(_) | Held::Own(_) => None,
+        }
+    }
+
+    /// Returns the number of bytes. Bytes in memory of a device are not looked at.
+    #[must_use]
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Held::Shared(bytes) => bytes.len(),
+            Held::Own(vector) => vector.len(),
+            Held::Lent(lent) => lent.len(),
+        }
+    }
+
+    /// Returns true if there are no bytes.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the bytes as a slice. Neither copies nor allocates, unless they are in memory of a device.
+    ///
+    /// # Panics
+    /// If they are in memory of a device, and it does not give them. [`try_as_slice`](Self::try_as_slice) returns that
+    /// as an error. All other methods that read the bytes panic likewise; an encoder returns the error.
     #[must_use]
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Held::Shared(bytes) => bytes,
             Held::Own(vector) => vector,
+            Held::Lent(lent) => lent.bytes_or_panic(),
+        }
+    }
+
+    /// Does what [`as_slice`](Self::as_slice) does, for bytes that may be in memory of a device.
+    ///
+    /// # Errors
+    /// If the device does not give them.
+    #[inline]
+    pub fn try_as_slice(&self) -> Result<&[u8], BlobMemoryError> {
+        match &self.0 {
+            Held::Shared(bytes) => Ok(bytes),
+            Held::Own(vector) => Ok(vector),
+            Held::Lent(lent) => lent.bytes().map(|bytes| &**bytes),
         }
     }
 
@@ -85,6 +152,7 @@ impl Blob {
         match self.0 {
             Held::Shared(bytes) => bytes.into(),
             Held::Own(vector) => vector,
+            Held::Lent(lent) => take(lent).into(),
         }
     }
 
@@ -92,13 +160,23 @@ impl Blob {
     /// with a clone or a payload.
     #[inline]
     pub fn to_mut(&mut self) -> &mut Vec<u8> {
-        if let Held::Shared(bytes) = &mut self.0 {
-            self.0 = Held::Own(own(bytes));
+        if !matches!(self.0, Held::Own(_)) {
+            self.make_own();
         }
         match &mut self.0 {
             Held::Own(vector) => vector,
-            Held::Shared(_) => unreachable!("they were made its own"),
+            Held::Shared(_) | Held::Lent(_) => unreachable!("they were made its own"),
         }
+    }
+
+    /// Makes the bytes a vector of this blob alone, with a copy only if they are shared.
+    #[cold]
+    fn make_own(&mut self) {
+        if let Held::Lent(lent) = &self.0 {
+            // A device that does not give its bytes leaves the blob as it was.
+            let _ = lent.bytes_or_panic();
+        }
+        self.0 = Held::Own(std::mem::take(self).into_vec());
     }
 
     /// Appends a byte. Copies shared bytes first.
@@ -120,15 +198,17 @@ impl Blob {
     pub fn clear(&mut self) {
         match &self.0 {
             Held::Shared(bytes) if !bytes.is_unique() => *self = Self::new(),
+            Held::Lent(_) => *self = Self::new(),
             _ => self.to_mut().clear(),
         }
     }
 }
 
-/// Takes the bytes as a vector, with a copy only if they are shared.
-#[cold]
-fn own(bytes: &mut Bytes) -> Vec<u8> {
-    std::mem::take(bytes).into()
+/// Takes bytes out of memory of a device, and lets go of it, so that nobody else may have them.
+fn take(lent: Arc<Lent>) -> Bytes {
+    let bytes = lent.bytes_or_panic().clone();
+    drop(lent);
+    bytes
 }
 
 impl Default for Blob {
@@ -154,10 +234,13 @@ impl DerefMut for Blob {
     }
 }
 
-/// Formats the bytes as a slice.
+/// Formats the bytes as a slice. In place of bytes that a device does not give, there is the reason.
 impl fmt::Debug for Blob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
+        match self.try_as_slice() {
+            Ok(bytes) => bytes.fmt(f),
+            Err(error) => fmt::Display::fmt(&error, f),
+        }
     }
 }
 

@@ -182,6 +182,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::mutable_key_type, reason = "bytes in memory of a device are the same before they are asked for")]
     fn it_is_compared_and_looked_up_as_a_slice() {
         let blob = Blob::from([1, 2]);
         let slice = &[1, 2][..];
