@@ -5,6 +5,9 @@
 //!   reports the ends.
 //! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and
 //!   to pinned memory, with kernels from PTX, or a graph that was captured before.
+//! - A [`FramePool`] has frames for images of ordinary messages, which are copied to the device once, and by whoever
+//!   runs the first kernel on them.
+//! - [`Pinned`] is memory of others that the device copies from and to directly.
 //!
 //! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a
 //! request waits for at most one foreign segment. More lanes let copies of one segment overlap with kernels of another,
@@ -44,12 +47,16 @@
 //! ```
 
 mod device;
+mod frames;
 mod lane;
 mod open;
+mod pinned;
 mod thread;
 mod work;
 
 pub use cudarc;
 pub use device::CudaDevice;
+pub use frames::{Copied, DeviceBytes, DeviceBytesMut, Frame, FrameError, FrameMemory, FramePool, read_on};
 pub use open::{CudaOptions, OpenError, Waiting};
+pub use pinned::Pinned;
 pub use work::CudaWork;

@@ -38,7 +38,9 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         }
         "rospin-accelerator" => Some(&["rospin-core", "rospin-engine"]),
         "rospin-remote" => Some(&["rospin-engine", "rospin-accelerator", "rospin-scenario"]),
-        "rospin-wgpu" | "rospin-cuda" => Some(&["rospin-engine", "rospin-accelerator"]),
+        "rospin-wgpu" => Some(&["rospin-engine", "rospin-accelerator"]),
+        // Bytes of messages may lie in memory of the device.
+        "rospin-cuda" => Some(&["rospin-engine", "rospin-accelerator", "rospin-wire"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario", "rospin-msgs"]),
         "rospin-macros" => Some(&[]),
