@@ -60,8 +60,6 @@ struct LocalTopic {
     /// The part of the ROS type by which ends are matched.
     type_key: String,
     state: Mutex<TopicEnds>,
-    /// True while there are ends of more than one form.
-    has_several_forms: AtomicBool,
 }
 
 #[derive(Default)]
@@ -87,12 +85,11 @@ enum EndKind {
     Publisher {
         offered: Terms,
         keeper: Keeper,
+        /// True while there are subscriptions of another form that it matches. Shared with its [`LocalEnd`].
+        crosses: Arc<AtomicBool>,
     },
     /// Encoded messages take the inlet.
-    Subscription {
-        requested: Terms,
-        inlet: Inlet,
-    },
+    Subscription { requested: Terms, inlet: Inlet },
 }
 
 /// Functions of a publisher that keeps messages for late subscriptions.
@@ -186,6 +183,8 @@ pub(crate) struct LocalEnd {
     topic: Arc<LocalTopic>,
     id: u64,
     form: Form,
+    /// Of a publisher: see [`EndKind::Publisher`].
+    crosses: Arc<AtomicBool>,
 }
 
 impl LocalTopics {
@@ -198,7 +197,8 @@ impl LocalTopics {
         keeper: Keeper,
     ) -> LocalEnd {
         let end = self.end(address);
-        end.join(end.topic.lock(), EndKind::Publisher { offered, keeper }, events);
+        let crosses = Arc::clone(&end.crosses);
+        end.join(end.topic.lock(), EndKind::Publisher { offered, keeper, crosses }, events);
         end
     }
 
@@ -236,7 +236,7 @@ impl LocalTopics {
                 messages: VecDeque::new(),
                 lost,
             });
-            end.topic.note_forms(&state);
+            state.note_crossings();
             drop(state);
             messages.extend(encode_kept(of_others));
             state = end.topic.lock();
@@ -262,15 +262,15 @@ impl LocalTopics {
         let Address { name, type_key, form } = address;
         let mut topics = self.known.lock();
         let types = topics.entry(name.clone()).or_default();
-        let known = types.entry(type_key.clone()).or_insert_with(|| {
-            let (state, has_several_forms) = (Mutex::default(), AtomicBool::new(false));
-            Known { topic: Arc::new(LocalTopic { name, type_key, state, has_several_forms }), ends: 0 }
+        let known = types.entry(type_key.clone()).or_insert_with(|| Known {
+            topic: Arc::new(LocalTopic { name, type_key, state: Mutex::default() }),
+            ends: 0,
         });
         known.ends += 1;
         let topic = Arc::clone(&known.topic);
         drop(topics);
         let id = topic.lock().next_id();
-        LocalEnd { topics: Arc::clone(self), topic, id, form }
+        LocalEnd { topics: Arc::clone(self), topic, id, form, crosses: Arc::default() }
     }
 
     /// Counts one end of the topic less, and removes the topic with its last end.
@@ -295,11 +295,6 @@ impl LocalTopic {
     fn lock(&self) -> MutexGuard<'_, TopicEnds> {
         self.state.lock()
     }
-
-    /// Notes if there are ends of several forms, after one has come or gone.
-    fn note_forms(&self, state: &TopicEnds) {
-        self.has_several_forms.store(state.has_several_forms(), Ordering::Release);
-    }
 }
 
 /// Messages that one publisher has kept, with the function that encodes them.
@@ -322,9 +317,30 @@ impl TopicEnds {
         self.last_id
     }
 
-    fn has_several_forms(&self) -> bool {
-        let mut forms = self.ends.iter().map(|end| &end.form).chain(self.coming.iter().map(|coming| &coming.form));
-        forms.next().is_some_and(|first| forms.any(|form| form != first))
+    /// Notes for each publisher if its messages cross to another form, after an end has come or gone.
+    fn note_crossings(&self) {
+        for end in &self.ends {
+            if let EndKind::Publisher { offered, crosses, .. } = &end.kind {
+                crosses.store(self.has_others(&end.form, offered), Ordering::Release);
+            }
+        }
+    }
+
+    /// Returns true if messages of that publisher cross to another form.
+    fn crosses(&self, publisher: &LocalEnd) -> bool {
+        let own = self.ends.iter().find(|end| end.id == publisher.id).map(|end| &end.kind);
+        matches!(own, Some(EndKind::Publisher { offered, .. }) if self.has_others(&publisher.form, offered))
+    }
+
+    /// Returns true if there are subscriptions, or some that are to join, that match those terms and have another form.
+    fn has_others(&self, form: &Form, offered: &Terms) -> bool {
+        let ends = self.ends.iter().filter(|end| end.form != *form);
+        let requests = ends.filter_map(|end| match &end.kind {
+            EndKind::Subscription { requested, .. } => Some(requested),
+            EndKind::Publisher { .. } => None,
+        });
+        let coming = self.coming.iter().filter(|coming| coming.form != *form).map(|coming| &coming.requested);
+        requests.chain(coming).any(|requested| offered.meet(requested).is_ok())
     }
 
     /// Returns the messages that publishers have kept for a late subscription: those of its form, and those of others,
@@ -332,7 +348,7 @@ impl TopicEnds {
     fn kept_for(&self, form: &Form, requested: &Terms) -> (Vec<Envelope>, Vec<ToEncode>) {
         let (mut own, mut of_others) = (Vec::new(), Vec::new());
         for end in &self.ends {
-            let EndKind::Publisher { offered, keeper } = &end.kind else { continue };
+            let EndKind::Publisher { offered, keeper, .. } = &end.kind else { continue };
             if offered.meet(requested).is_err() {
                 continue;
             }
@@ -422,21 +438,22 @@ impl LocalEnd {
             tell_both(&other.kind, &other.events, &kind, &events);
         }
         state.ends.push(End { id: self.id, form: self.form.clone(), kind, events });
-        self.topic.note_forms(&state);
+        state.note_crossings();
         let waiters = state.waiters.take();
         drop(state);
         waiters.wake();
     }
 
-    /// Returns true if there may be ends of other forms, which get messages encoded. Neither blocks nor locks.
-    pub(crate) fn has_several_forms(&self) -> bool {
-        self.topic.has_several_forms.load(Ordering::Acquire)
+    /// Returns true if there are subscriptions of other forms, which get the messages of this publisher encoded. Neither
+    /// blocks nor locks.
+    pub(crate) fn crosses(&self) -> bool {
+        self.crosses.load(Ordering::Acquire)
     }
 
     /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication,
     /// and returns its origin. `share` shares it with subscriptions of that form that are to join. Subscriptions of
-    /// other forms get it encoded, as `payload`. If that is `None` and there is an end of another form, `encode`
-    /// encodes it.
+    /// other forms get it encoded, as `payload`. If that is `None` and there is such a subscription, `encode` encodes
+    /// it.
     ///
     /// Locks, so that a subscription that is being added gets the message once. What `publish` returns besides the
     /// origin is dropped after the unlock.
@@ -449,8 +466,8 @@ impl LocalEnd {
         publish: impl FnOnce(u64) -> (Origin, R),
     ) {
         let mut state = self.topic.lock();
-        if payload.is_none() && state.has_several_forms() {
-            // An end of another form came meanwhile. Encoding is code of the message's type, so it is done without the
+        if payload.is_none() && state.crosses(self) {
+            // A subscription of another form came meanwhile. Encoding is code of the message's type, so it is done without the
             // lock.
             drop(state);
             payload = encode();
@@ -514,7 +531,7 @@ impl LocalEnd {
                 }
             }
         }
-        self.topic.note_forms(&state);
+        state.note_crossings();
         drop(state);
         drop(coming);
         if let Some(end) = end {

@@ -225,7 +225,7 @@ impl<M: Encode> PublisherLink<M> {
             self.events.message(now);
             self.events.sign_of_life(now);
         }
-        let crosses = self.end.has_several_forms();
+        let crosses = self.end.crosses();
         let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
             let payload = if crosses {
                 Some(payload_of(message.message()).map_err(|error| failed(error.to_string()))?)

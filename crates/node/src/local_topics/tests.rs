@@ -51,11 +51,11 @@ fn an_end_that_cannot_be_entered_leaves_nothing() {
     let publisher = topics.enter_publisher(address::<u32>(), Terms::ALL, EndEvents::default(), keeper);
     let late = Qos { durability: Durability::TransientLocal, ..qos() };
     let entered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| enter::<u64>(&topics, &late)));
-    assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
+    assert!(entered.is_err() && publisher.count() == 0 && !publisher.crosses());
     let failing = |_| Err::<(Inlet, ()), _>("intended");
     let terms = Terms::of(&qos());
     let entered = topics.enter_subscription(address::<u64>(), terms, EndEvents::default(), 1, failing);
-    assert!(entered.is_err() && publisher.count() == 0 && !publisher.has_several_forms());
+    assert!(entered.is_err() && publisher.count() == 0 && !publisher.crosses());
     drop((entered, publisher));
     assert!(topics.known.lock().is_empty());
 }

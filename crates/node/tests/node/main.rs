@@ -6,6 +6,7 @@ mod blob;
 mod callbacks;
 mod clocks;
 mod derive_parameters;
+mod devices;
 mod dynamic;
 mod events;
 mod hostile;
