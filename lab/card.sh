@@ -13,23 +13,27 @@ usage() {
     sed -n '2,11s/^# \{0,1\}//p' "$0"
 }
 
+# Builds by a command of cargo, and copies the programs into a folder, as KIND-NAME.
+keep() {
+    local folder=$1 kind=$2
+    shift 2
+    local line path name
+    # Lines like `Executable tests/device.rs (target/release/deps/device-0123)`. A crate's own unit tests need no card.
+    "$@" 2>&1 | tee /dev/stderr | grep -E 'Executable (tests|benches)/' | while read -r line; do
+        path=${line##*(}
+        path=${path%)}
+        name=$(basename "$path")
+        install -s "$path" "$folder/$kind-${name%-*}"
+    done
+}
+
 build() {
     local folder=$1
     mkdir -p "$folder"
     folder=$(cd "$folder" && pwd)
     cd "$(dirname "$0")/.."
-    local line name path
-    for what in "test --tests" "bench --benches"; do
-        # Lines like `Executable tests/device.rs (target/release/deps/device-0123)`.
-        # shellcheck disable=SC2086
-        while read -r line; do
-            path=${line##*(}
-            path=${path%)}
-            name=$(basename "$path")
-            name=${name%-*}
-            [ "$name" = rospin_cuda ] || install -s "$path" "$folder/${what%% *}-$name"
-        done < <(cargo ${what%% *} --release -p rospin-cuda ${what#* } --no-run 2>&1 | tee /dev/stderr | grep Executable)
-    done
+    keep "$folder" test cargo test --release -p rospin-cuda --tests --no-run
+    keep "$folder" bench cargo bench -p rospin-cuda --benches --no-run
     cargo build --release --manifest-path lab/Cargo.toml --features cuda
     install -s lab/target/release/rospin-lab "$folder/rospin-lab"
     install lab/card.sh "$folder/card.sh"
