@@ -70,7 +70,7 @@ run() {
     local load
     for load in 0.6 0.9; do
         part "accelerator, load $load" ./rospin-lab accelerator --device cuda --load "$load" --duration 5 --quiet \
-            --json "$out/accelerator-$load.json" --report "$out/accelerator-$load.html"
+            --json "$out/accelerator-$load.json" --report "$out/accelerator-$load.html" --recordings "$out/recordings-$load"
     done
     if [ ${#failed[@]} -gt 0 ]; then
         printf '\nFAILED:'

@@ -1,6 +1,7 @@
 //! The back end: segments are put on streams by the thread that launches them.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use cudarc::driver::{CudaContext, DriverError};
@@ -28,6 +29,8 @@ pub(crate) struct Inner {
     name: String,
     /// What the device has to tell beside ends.
     pub(crate) notices: Mutex<Notices>,
+    /// The time of the alarm in nanoseconds, for threads that spin; `u64::MAX` if none is set. It may be out of date.
+    pub(crate) alarm_ns: AtomicU64,
     /// Wakes the thread for alarms.
     pub(crate) signal: Signal,
 }
@@ -44,6 +47,7 @@ impl CudaDevice {
             context,
             lanes,
             notices: Mutex::new(Notices::default()),
+            alarm_ns: AtomicU64::new(u64::MAX),
             signal: Signal::new(),
         });
         let mut threads = Vec::new();
@@ -112,7 +116,11 @@ impl Backend for CudaDevice {
     }
 
     fn set_alarm(&self, at: Instant) {
-        self.inner.notices.lock().set_alarm(at);
+        {
+            let mut notices = self.inner.notices.lock();
+            notices.set_alarm(at);
+            self.inner.alarm_ns.store(at.as_nanos(), Ordering::Relaxed);
+        }
         self.inner.signal.wake();
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, sys};
 use rospin_accelerator::{Ended, Signal};
-use rospin_engine::Mutex;
+use rospin_engine::{Mutex, Recorder};
 
 use crate::device::Inner;
 use crate::open::Waiting;
+use crate::thread;
 use crate::work::CudaWork;
 
 /// A stream with its segments.
@@ -101,7 +103,7 @@ pub(crate) fn report_ends(inner: &Inner, number: usize) {
         match lane.next() {
             Next::Stop => return,
             Next::Sleep => lane.signal.wait(None),
-            Next::WaitFor(Running { ticket, events }) => match wait_for(&events.end, lane.waiting) {
+            Next::WaitFor(Running { ticket, events }) => match wait_for(&events.end, inner, lane.waiting) {
                 Ok(()) => {
                     let at = inner.now();
                     // Without the times of the events, the time is not known, and counts as none.
@@ -119,12 +121,17 @@ pub(crate) fn report_ends(inner: &Inner, number: usize) {
     }
 }
 
-/// Waits until the device has reached the event.
-fn wait_for(end: &CudaEvent, waiting: Waiting) -> Result<(), DriverError> {
+/// Waits until the device has reached the event. A thread that spins tells of alarms, too: the one that sleeps for them
+/// takes tens of microseconds to wake up.
+fn wait_for(end: &CudaEvent, inner: &Inner, waiting: Waiting) -> Result<(), DriverError> {
     match waiting {
         Waiting::Sleep => end.synchronize(),
         Waiting::Spin => {
+            // The device ends every segment, or fails.
             while !end.try_is_complete()? {
+                if Recorder::steady_ns() >= inner.alarm_ns.load(Ordering::Relaxed) {
+                    thread::tell_next(inner);
+                }
                 std::hint::spin_loop();
             }
             Ok(())

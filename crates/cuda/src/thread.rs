@@ -1,6 +1,9 @@
-//! The thread that tells of alarms and of the loss of the device.
+//! Alarms and the loss of the device: the thread that tells of them, unless a thread that spins is earlier.
 
 use std::sync::Weak;
+use std::sync::atomic::Ordering;
+
+use rospin_accelerator::Instant;
 
 use crate::device::Inner;
 
@@ -11,20 +14,26 @@ pub(crate) fn tell_notices(inner: &Inner) {
     if let Err(error) = inner.context.bind_to_thread() {
         inner.lose(error);
     }
-    loop {
-        let now = inner.now();
-        let (notice, listener, alarm, is_stopped) = {
-            let mut notices = inner.notices.lock();
-            (notices.take(now), notices.listener(), notices.alarm(), notices.is_stopped())
-        };
-        match notice {
-            Some(notice) => {
-                if let Some(listener) = listener.as_ref().and_then(Weak::upgrade) {
-                    notice.tell(&*listener, inner.now());
-                }
-            }
-            None if is_stopped => return,
-            None => inner.signal.wait(alarm.map(|at| at.saturating_since(now))),
+    while !inner.notices.lock().is_stopped() {
+        if !tell_next(inner) {
+            let alarm = inner.notices.lock().alarm();
+            inner.signal.wait(alarm.map(|at| at.saturating_since(inner.now())));
         }
     }
+}
+
+/// Tells the notice that is due. Returns false if there is none.
+pub(crate) fn tell_next(inner: &Inner) -> bool {
+    let now = inner.now();
+    let (notice, listener) = {
+        let mut notices = inner.notices.lock();
+        let notice = notices.take(now);
+        inner.alarm_ns.store(notices.alarm().map_or(u64::MAX, Instant::as_nanos), Ordering::Relaxed);
+        (notice, notices.listener())
+    };
+    let Some(notice) = notice else { return false };
+    if let Some(listener) = listener.as_ref().and_then(Weak::upgrade) {
+        notice.tell(&*listener, now);
+    }
+    true
 }

@@ -7,7 +7,7 @@ use rospin_measure::machine::Machine;
 use super::contender::Contender;
 use super::device::Device;
 use super::figures::Row;
-use super::workload::Pipeline;
+use super::workload::{self, Pipeline};
 
 /// The kind of time in which the device runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -43,11 +43,21 @@ pub(crate) struct Comparison {
     pub(crate) durations: [(Time, Duration); 2],
     /// The settings that the threads could not have.
     pub(crate) shortfalls: Vec<String>,
+    /// The longest time beside a segment's own in real time: launch, report and wake-up. On a real device, it was
+    /// measured while that was idle.
+    pub(crate) overhead: Duration,
     pub(crate) pipelines: Vec<Pipeline>,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Comparison {
+    /// Returns the bound of the critical pipeline's frames behind a contender in this kind of time; `None` if there is
+    /// none.
+    pub(crate) fn critical_bound(&self, time: Time, contender: Contender) -> Option<Duration> {
+        let overhead = if time == Time::Virtual { Duration::ZERO } else { self.overhead };
+        workload::critical_bound(contender, &self.pipelines, overhead)
+    }
+
     /// Returns the row of a contender in this kind of time; `None` if it did not run in it.
     pub(crate) fn row(&self, time: Time, contender: Contender) -> Option<&Row> {
         self.rows.iter().find(|row| (row.time, row.contender) == (time, contender))

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::comparison::Comparison;
-use super::{verdict, workload};
+use super::verdict;
 
 /// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let Comparison { machine, device, device_name, load, durations, shortfalls, pipelines, rows } = comparison;
+    let Comparison { machine, device, device_name, load, durations, shortfalls, overhead, pipelines, rows } =
+        comparison;
     let document = json!({
         "experiment": "accelerator",
         "rospin_version": env!("CARGO_PKG_VERSION"),
@@ -18,6 +19,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
             "load": load,
             "durations_s": durations.iter().map(|(time, duration)| (time.name(), duration.as_secs_f64())).collect::<std::collections::BTreeMap<_, _>>(),
             "shortfalls": shortfalls,
+            "overhead_us": overhead.as_secs_f64() * 1e6,
             "pipelines": pipelines.iter().map(|one| json!({
                 "name": one.name,
                 "criticality": one.criticality,
@@ -33,7 +35,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
         "promises": verdict::promises(comparison).iter().map(|p| json!({ "text": p.text, "kept": p.kept })).collect::<Vec<_>>(),
         "rows": rows.iter().map(|row| json!({
             "contender": row.contender.name(),
-            "critical_bound_us": workload::critical_bound(row.contender, pipelines).map(|bound| bound.as_secs_f64() * 1e6),
+            "critical_bound_us": comparison.critical_bound(row.time, row.contender).map(|bound| bound.as_secs_f64() * 1e6),
             "time": row.time,
             "pipelines": row.pipelines,
             "segments_per_second": row.segments_per_second,

@@ -1,7 +1,7 @@
 //! Lengths of segments on a real device, and the number of rounds that make one as long as it should be.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::executor::block_on;
 use rospin_accelerator::{Accelerator, AcceleratorOptions, Backend, Client, ClientOptions, Request, Segment};
@@ -45,12 +45,22 @@ pub(crate) struct Size {
     pub(crate) lengths: Lengths,
 }
 
+/// What was measured on the idle device.
+pub(crate) struct Measured {
+    /// The sizes by criticality, in the order of [`Criticality::ALL`].
+    pub(crate) sizes: [Size; 3],
+    /// The longest time beside a segment's own, from its request to the moment at which the thread that awaits it goes
+    /// on: launch, report and wake-up.
+    pub(crate) overhead: Duration,
+}
+
 /// Measures segments on the idle device, whose work `segment` returns for a criticality, a number of rounds and a place
-/// in the frame. Returns the sizes by criticality, in the order of [`Criticality::ALL`].
-pub(crate) fn sizes<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, u32, Part) -> B::Work) -> [Size; 3] {
+/// in the frame.
+pub(crate) fn measure<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, u32, Part) -> B::Work) -> Measured {
     let gpu = Accelerator::new(device, AcceleratorOptions::new());
     let client = gpu.create_client(ClientOptions::new("measure")).expect("the depth is positive");
-    Criticality::ALL.map(|criticality| {
+    let mut overhead = Duration::ZERO;
+    let sizes = Criticality::ALL.map(|criticality| {
         let wanted = if criticality == Criticality::High { Lengths::SHORT } else { Lengths::LAYER }.longest;
         let time = |rounds, segments| lengths(&client, segments, |part| segment(criticality, rounds, part));
         // What a launch takes is not proportional to the rounds, so a segment of many of them tells how long one takes.
@@ -61,12 +71,27 @@ pub(crate) fn sizes<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, u3
         let (few, many) = (median(&time(1, 15)), median(&time(rounds, 15)));
         let each = (many.saturating_sub(few)).div_f64(f64::from(rounds - 1).max(1.0)).max(Duration::from_nanos(1));
         let rounds = 1 + wanted.saturating_sub(few).div_duration_f64(each) as u32;
+        overhead = overhead.max(longest_overhead(&client, || segment(criticality, rounds, Part::Inner)));
         let all = time(rounds.min(ROUNDS_MAX), SEGMENTS);
         let longest = all.iter().max().copied().unwrap_or_default();
         // A segment of one round is one block with the longest copy.
         let block = time(1, SEGMENTS).into_iter().max().unwrap_or_default();
         Size { rounds, lengths: Lengths { kernel: median(&all), copy: Duration::ZERO, longest, block } }
-    })
+    });
+    Measured { sizes, overhead }
+}
+
+/// Returns the longest time beside the segment's own from a request to the moment at which this thread goes on.
+fn longest_overhead<B: Backend>(client: &Client<B>, work: impl Fn() -> B::Work) -> Duration {
+    let mut longest = Duration::ZERO;
+    for _ in 0..SEGMENTS {
+        let start = Instant::now();
+        let Ok(completion) = client.request(Request::new([Segment::new(work())])) else { continue };
+        if let Ok(outcome) = block_on(completion) {
+            longest = longest.max(start.elapsed().saturating_sub(outcome.busy));
+        }
+    }
+    longest
 }
 
 /// Returns the device times of so many segments, one after the other.

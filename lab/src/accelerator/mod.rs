@@ -26,6 +26,7 @@ mod virtual_time;
 mod workload;
 
 use std::io::Write;
+use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use rospin_measure::machine::Machine;
@@ -78,6 +79,9 @@ impl Experiment for AcceleratorExperiment {
     }
 }
 
+/// The time beside a segment's own in real time on the model device: a thread's wake-up on an ordinary machine.
+const WAKE_UPS: Duration = Duration::from_micros(170);
+
 /// Runs all contenders on the model device: in virtual time, and then in real time unless the options leave that out.
 fn run_all(options: &Options) -> std::io::Result<Comparison> {
     let pipelines = workload::pipelines(options.load, [Lengths::SHORT, Lengths::LAYER, Lengths::LAYER]);
@@ -105,6 +109,7 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
         load: options.load,
         durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
         shortfalls,
+        overhead: WAKE_UPS,
         pipelines,
         rows,
     })

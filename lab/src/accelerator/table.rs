@@ -4,7 +4,7 @@ use rospin_report::text_table::{self, Side};
 
 use super::comparison::Comparison;
 use super::device::Device;
-use super::workload::{self, Criticality};
+use super::workload::Criticality;
 
 pub(crate) const HEADER: [(&str, Side); 12] = [
     ("contender", Side::Left),
@@ -29,7 +29,8 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     format!(
         "{table}Critical: a frame every {:?}, {:?} on the device in {} segments, due after {:?}. Others: segments of {:?}, \
          blocks of {:?} at most.\n\
-         The pipelines ask for {:.0} % of the device: {}. The bounds are {}.\n",
+         The pipelines ask for {:.0} % of the device: {}.\n\
+         The bounds are {}; in real time with {:?} beside each segment, {}.\n",
         critical.period,
         critical.work(),
         critical.segments,
@@ -42,6 +43,11 @@ pub(crate) fn render(comparison: &Comparison) -> String {
             Device::Model => "proven",
             Device::Wgpu | Device::Cuda => "those of the longest segments and blocks that were measured",
         },
+        comparison.overhead,
+        match comparison.device {
+            Device::Model => "for wake-ups",
+            Device::Wgpu | Device::Cuda => "the longest that was measured",
+        },
     )
 }
 
@@ -50,7 +56,7 @@ pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
     let line = |row: &super::figures::Row| {
         let [critical, medium, low] = Criticality::ALL.map(|criticality| row.of(criticality));
         let ms = |us: f64| format!("{:.2}", us / 1e3);
-        let bound = workload::critical_bound(row.contender, &comparison.pipelines);
+        let bound = comparison.critical_bound(row.time, row.contender);
         vec![
             row.contender.name().to_owned(),
             row.time.name().to_owned(),

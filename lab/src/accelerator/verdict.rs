@@ -2,11 +2,7 @@
 
 use super::comparison::{Comparison, Time};
 use super::contender::Contender;
-use super::workload::{self, Criticality};
-
-/// Time in microseconds by which real time may exceed the bound on an ordinary machine: it takes that long to wake the
-/// device's thread at the end of each segment, and the pipeline's thread at the end of the last one.
-const WAKE_UPS_US: f64 = 500.0;
+use super::workload::Criticality;
 
 /// Promise of rospin, with the measured result in its text. `kept` is true if the result keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,27 +40,22 @@ fn sentence_about_misses(comparison: &Comparison, time: Time) -> Option<String> 
 /// Returns the promises that the run has figures for. There are none if the critical pipeline has no bound.
 pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
     let promise = |contender: Contender, time: Time| {
-        let limit_us = workload::critical_bound(contender, &comparison.pipelines)?.as_secs_f64() * 1e6;
+        let limit_us = comparison.critical_bound(time, contender)?.as_secs_f64() * 1e6;
         let critical = comparison.row(time, contender)?.of(Criticality::High);
-        let (value, limit_us, what) = match time {
-            Time::Virtual => (critical.max_us, limit_us, "in virtual time no critical frame takes longer than"),
-            Time::Real => {
-                (critical.p99_us, limit_us + WAKE_UPS_US, "in real time 99 % of the critical frames take at most")
-            }
-        };
         let text = format!(
-            "{}: {what} {}{}: {:.2} ms of {:.2}.",
+            "{}: in {} time no critical frame takes longer than {} and its own work{}: {:.2} ms of {:.2}.",
             contender.name(),
+            time.name(),
             if contender == Contender::Rospin {
-                "one foreign segment and its own work"
+                "one foreign segment"
             } else {
-                "a foreign block for each of its kernels and copies, and its own work"
+                "a foreign block for each of its kernels and copies"
             },
-            if time == Time::Real { ", and half a millisecond for wake-ups" } else { "" },
-            value / 1e3,
+            if time == Time::Real { ", with the time beside each segment" } else { "" },
+            critical.max_us / 1e3,
             limit_us / 1e3,
         );
-        Some(Promise { text, kept: value <= limit_us })
+        Some(Promise { text, kept: critical.max_us <= limit_us })
     };
     let mut all = Vec::new();
     for contender in [Contender::Rospin, Contender::RospinUrgent] {

@@ -140,9 +140,9 @@ pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pip
 
 /// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from
 /// a frame to its end. On one lane, that is one segment of another pipeline and the frame's own work; on an urgent lane
-/// a block for each kernel and copy, and the frame's own work. It is as good as the longest lengths. `None` if there is
-/// no bound, or if the contender is none of rospin.
-pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline]) -> Option<Duration> {
+/// a block for each kernel and copy, and the frame's own work. Beside each segment comes the `overhead`. It is as good as
+/// the longest lengths. `None` if there is no bound, or if the contender is none of rospin.
+pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline], overhead: Duration) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),
         period: pipeline.period,
@@ -152,7 +152,7 @@ pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline]) -> Op
     };
     let mut clients: Vec<_> = pipelines.iter().map(client).collect();
     let rules = match contender {
-        Contender::Rospin => DeviceRules::new(),
+        Contender::Rospin => DeviceRules::new().overhead(overhead),
         Contender::RospinUrgent => {
             let (critical, others) = pipelines.split_first()?;
             let block = others.iter().map(|pipeline| pipeline.lengths.block).max()?;
@@ -160,7 +160,7 @@ pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline]) -> Op
             for segment in &mut clients[0].segments {
                 *segment = among_blocks(critical.lengths.longest, PHASES, block);
             }
-            DeviceRules::new().ahead(true)
+            DeviceRules::new().ahead(true).overhead(overhead)
         }
         _ => return None,
     };
@@ -178,10 +178,10 @@ mod tests {
             let sum: f64 = all.iter().map(|one| one.work().as_secs_f64() / one.period.as_secs_f64()).sum();
             assert!((sum - load).abs() < 1e-6, "{sum}");
             assert!(all[1..].iter().all(|one| one.deadline == one.period));
-            assert_eq!(critical_bound(Contender::Rospin, &all), Some(all[1].segment() + all[0].work()));
+            assert_eq!(critical_bound(Contender::Rospin, &all, Duration::ZERO), Some(all[1].segment() + all[0].work()));
             let blocks = all[1].lengths.block * 2 * PHASES;
-            assert_eq!(critical_bound(Contender::RospinUrgent, &all), Some(blocks + all[0].work()));
-            assert_eq!(critical_bound(Contender::OneStream, &all), None);
+            assert_eq!(critical_bound(Contender::RospinUrgent, &all, Duration::ZERO), Some(blocks + all[0].work()));
+            assert_eq!(critical_bound(Contender::OneStream, &all, Duration::ZERO), None);
         }
     }
 }

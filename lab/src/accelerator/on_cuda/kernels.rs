@@ -137,8 +137,9 @@ impl Kernels {
     pub(super) fn new(loaded: &Loaded) -> Result<Self, KernelError> {
         let context = &loaded.context;
         let stream = context.new_stream()?;
-        // SAFETY: both are written before they are read: the image here, the result by the device.
+        // SAFETY: it is written below, before it is read.
         let mut image = unsafe { context.alloc_pinned::<u8>(IMAGE) }?;
+        // SAFETY: only the device writes to it, and nobody reads it.
         let result = unsafe { context.alloc_pinned::<u8>(IMAGE) }?;
         for (at, byte) in image.as_mut_slice()?.iter_mut().enumerate() {
             *byte = (at % 251) as u8;
@@ -197,6 +198,7 @@ impl Memory {
         // SAFETY: the memory is as long as an image, lives as long as the pipeline, which outlives its segments, and
         // nothing reads it meanwhile.
         let to = unsafe { std::slice::from_raw_parts_mut(to, IMAGE) };
+        // SAFETY: as above.
         unsafe { result::memcpy_dtoh_async(to, addresses.results, stream.cu_stream()) }
     }
 }

@@ -18,7 +18,7 @@ use super::comparison::{Comparison, Time};
 use super::contender::Contender;
 use super::device::{Device, Maker};
 use super::launch::Direct;
-use super::measure::{Part, sizes};
+use super::measure::{Measured, Part, measure};
 use super::options::Options;
 use super::real_time;
 use super::workload::{self, Criticality, Pipeline};
@@ -32,7 +32,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device_name = device.name().to_owned();
     let loaded = Loaded::new(&device).map_err(Failure::run)?;
     let kernels = Kernels::new(&loaded).map_err(Failure::run)?;
-    let sizes = sizes(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
+    let Measured { sizes, overhead } =
+        measure(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
     let pipelines = workload::pipelines(options.load, sizes.map(|size| size.lengths));
     let contenders = Contender::on(Device::Cuda);
     let progress = options.outputs.progress(contenders.len(), options.duration);
@@ -60,6 +61,7 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         load: options.load,
         durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
         shortfalls,
+        overhead,
         pipelines,
         rows,
     })

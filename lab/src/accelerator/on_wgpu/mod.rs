@@ -13,7 +13,7 @@ use super::comparison::{Comparison, Time};
 use super::contender::Contender;
 use super::device::{Device, Maker, Work};
 use super::launch::{Direct, EndsByEffect};
-use super::measure::{Part, sizes};
+use super::measure::{Measured, Part, measure};
 use super::options::Options;
 use super::real_time;
 use super::workload::{self, Pipeline};
@@ -26,7 +26,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device = open(options)?;
     let device_name = format!("{}{}", device.name(), if device.is_software() { ", a software driver" } else { "" });
     let kernels = Kernels::new(&device);
-    let sizes = sizes(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
+    let Measured { sizes, overhead } =
+        measure(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
     let lengths = sizes.map(|size| size.lengths);
     let pipelines = workload::pipelines(options.load, lengths);
     let contenders = Contender::on(Device::Wgpu);
@@ -49,6 +50,7 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         load: options.load,
         durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
         shortfalls,
+        overhead,
         pipelines,
         rows,
     })
