@@ -18,7 +18,7 @@ const MIDDLEWARES: [(&str, &str); 3] = [
 ];
 
 /// The subjects of the suite by its files, in words.
-const SUBJECTS: [(&str, &str); 16] = [
+const SUBJECTS: [(&str, &str); 17] = [
     ("order", "messages come complete and in order"),
     ("depth", "queues, late subscriptions, latched messages"),
     ("contract", "spinning, halting"),
@@ -33,6 +33,7 @@ const SUBJECTS: [(&str, &str); 16] = [
     ("sim_time", "`/clock`"),
     ("dynamic", "messages of types that the program learns"),
     ("serialized", "messages as bytes"),
+    ("devices", "bytes in memory of a GPU"),
     ("actions", "actions"),
     ("parameters", "parameters of other nodes"),
 ];

@@ -14,6 +14,7 @@ pub mod actions;
 pub mod callbacks;
 pub mod contract;
 pub mod depth;
+pub mod devices;
 pub mod dynamic;
 pub mod events;
 mod fixture;
@@ -70,6 +71,9 @@ macro_rules! conformance {
                 no_more_is_latched_than_the_depth_says
                 latched_messages_are_there_for_everyone
                 latched_messages_are_only_for_those_that_ask
+            }
+            devices {
+                bytes_on_a_device_are_copied_once_and_heard_everywhere
             }
             contract {
                 nothing_runs_before_spin_or_after_it
