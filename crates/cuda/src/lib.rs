@@ -58,5 +58,5 @@ pub use cudarc;
 pub use device::CudaDevice;
 pub use frames::{Copied, DeviceBytes, DeviceBytesMut, Frame, FrameError, FrameMemory, FramePool, read_on};
 pub use open::{CudaOptions, OpenError, Waiting};
-pub use pinned::Pinned;
+pub use pinned::{Pinned, copy_to_device, copy_to_host};
 pub use work::CudaWork;

@@ -1,29 +1,37 @@
 //! Images of messages on a CUDA device: copied there once, and read by ordinary subscriptions, too. Where there is no
 //! device, the tests say that they are skipped.
 
-use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg, result, sys};
+use cudarc::driver::{CudaFunction, CudaStream, DriverError, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::compile_ptx;
 use futures::channel::oneshot;
 use futures::executor::block_on;
 use rospin::message::{SerializedMessage, TypeName};
 use rospin::msgs::sensor_msgs::msg::Image;
+use rospin::os::ThreadOptions;
 use rospin::{Blob, Context, ContextOptions, Node, Publisher, Ros, Subscription};
 use rospin_accelerator::{Accelerator, AcceleratorOptions, Client, ClientOptions, Request, Segment};
-use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, FrameError, FrameMemory, FramePool, Pinned, read_on};
+use rospin_cuda::{
+    CudaDevice, CudaOptions, CudaWork, FrameError, FrameMemory, FramePool, Pinned, copy_to_device, copy_to_host,
+    read_on,
+};
+use rospin_remote::{Access, Call, Kernels, Pin, RemoteClient, RemoteSegment, Server, ServerOptions, SharedMemory};
+use rospin_scenario::Deployment;
 
 const BYTES: usize = 8 << 20;
 
-/// One adds up bytes, and the other one writes the same value to all.
+/// They add up bytes, invert them, and write the same value to all.
 const SOURCE: &str = r#"
 extern "C" __global__ void sum(const unsigned char *x, int n, unsigned long long *into) {
     unsigned long long own = 0;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) own += x[i];
     atomicAdd(into, own);
+}
+extern "C" __global__ void invert(unsigned char *x, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = ~x[i];
 }
 extern "C" __global__ void paint(unsigned char *x, int n, unsigned char value) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = value;
@@ -217,31 +225,66 @@ fn a_pool_gives_no_frame_that_is_in_use() {
     assert_eq!(last, [0; 1000]);
 }
 
+/// A server's kernel that inverts the bytes of its client's memory, and puts them there.
+struct Inverting {
+    device: Arc<CudaDevice>,
+    invert: CudaFunction,
+}
+
+impl Kernels for Inverting {
+    type Device = CudaDevice;
+
+    fn names(&self) -> Vec<String> {
+        vec!["invert".to_owned()]
+    }
+
+    fn work(&self, call: Call) -> Result<CudaWork, String> {
+        let Call { input, output, .. } = call;
+        if input.is_empty() || input.len() != output.len() || !input.is_pinned() {
+            return Err("input and output have the same length, and are pinned".to_owned());
+        }
+        let invert = self.invert.clone();
+        Ok(CudaWork::new(move |stream| {
+            let count = i32::try_from(input.len()).expect("an image has less than 2 GiB");
+            // SAFETY: the memory is mapped until it is unpinned, which waits for the device.
+            let mut pixels = unsafe { copy_to_device(stream, input.start(), input.len()) }?;
+            let mut launch = stream.launch_builder(&invert);
+            launch.arg(&mut pixels).arg(&count);
+            // SAFETY: the arguments are those of the kernel, which stays within its array.
+            unsafe { launch.launch(LaunchConfig::for_num_elems(64 << 10)) }?;
+            // SAFETY: as above, and no thread of this process uses it: the client has a mapping of its own.
+            unsafe { copy_to_host(stream, &pixels, output.start()) }
+        }))
+    }
+
+    fn pin(&self, memory: &SharedMemory) -> Result<Option<Pin>, String> {
+        // SAFETY: the memory stays mapped until what this returns is dropped.
+        let pinned = unsafe { Pinned::register(self.device.context(), memory.start(), memory.len()) };
+        pinned.map(|pinned| Some(Box::new(pinned) as Pin)).map_err(|error| error.to_string())
+    }
+}
+
 #[test]
-fn memory_of_others_is_pinned_and_copied_from() {
+fn a_server_s_device_copies_from_the_memory_of_its_clients() {
     let Some(world) = World::new() else { return };
-    let pages = Arc::new(Mutex::new(vec![5_u8; BYTES]));
-    let start = NonNull::new(pages.lock().unwrap().as_mut_ptr()).unwrap();
-    let context = world.device.context();
-    // SAFETY: the vector is dropped last, and is not moved.
-    let pinned = unsafe { Pinned::register(context, start, BYTES) }.unwrap();
-    // SAFETY: as above.
-    unsafe { Pinned::register(context, start, BYTES) }.unwrap_err();
-    let sum = world.kernel("sum");
-    let stream = context.new_stream().unwrap();
-    // SAFETY: the memory is allocated with this length, and written before it is read.
-    let device = unsafe { result::malloc_sync(BYTES) }.unwrap();
-    // SAFETY: both have so many bytes, and stay until the stream is synchronized.
-    let copied = unsafe { sys::cuMemcpyHtoDAsync_v2(device, start.as_ptr().cast(), BYTES, stream.cu_stream()) };
-    copied.result().unwrap();
-    let mut total = stream.alloc_zeros::<u64>(1).unwrap();
-    let mut launch = stream.launch_builder(&sum);
-    launch.arg(&device).arg(&(BYTES as i32)).arg(&mut total);
-    // SAFETY: the arguments are those of the kernel, which stays within its array.
-    unsafe { launch.launch(LaunchConfig::for_num_elems(64 << 10)) }.unwrap();
-    assert_eq!(stream.clone_dtoh(&total).unwrap(), [5 * BYTES as u64]);
-    drop(pinned);
-    // SAFETY: nobody uses it any more.
-    unsafe { result::free_sync(device) }.unwrap();
-    drop(pages);
+    let path = std::env::temp_dir().join(format!("rospin-cuda-{}.sock", std::process::id()));
+    let clients = "[[client]]\nname = \"camera\"\naccelerator = \"gpu\"\n";
+    let access = Access::new(&Deployment::parse(clients).unwrap(), "gpu").unwrap();
+    let kernels = Inverting { device: Arc::clone(&world.device), invert: world.kernel("invert") };
+    let server = Server::start(&path, world.gpu.clone(), kernels, access, ServerOptions::new()).unwrap();
+    for value in 1..=3 {
+        let camera = RemoteClient::connect(&path, "camera", 2 * BYTES, ThreadOptions::new()).unwrap();
+        camera.memory().write(0, &vec![value; BYTES]);
+        let invert = || RemoteSegment::new("invert").input(0, BYTES).output(BYTES, BYTES);
+        block_on(camera.request([invert()]).unwrap()).unwrap();
+        let mut inverted = vec![0; BYTES];
+        camera.memory().read(BYTES, &mut inverted);
+        assert!(inverted == vec![!value; BYTES]);
+        // Goes away with a request under way.
+        drop(camera.request([invert(), invert()]).unwrap());
+        drop(camera);
+        while server.sessions() > 0 {
+            std::thread::yield_now();
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use rospin_accelerator::Backend;
 
-use crate::memory::Region;
+use crate::memory::{Pin, Region, SharedMemory};
 
 /// The kernels of a server, on its device. Clients name them, and give them arguments and memory.
 pub trait Kernels: Send + Sync + 'static {
@@ -21,6 +21,20 @@ pub trait Kernels: Send + Sync + 'static {
     /// If the arguments or the lengths are not what the kernel needs: a sentence that says what it needs, which the
     /// client gets.
     fn work(&self, call: Call) -> Result<<Self::Device as Backend>::Work, String>;
+
+    /// Pins the memory of a client for the device, which then copies from and to it without the processor. Called once
+    /// for each client, before its first request, on the thread of its connection. Memory is not pinned by default.
+    ///
+    /// The result is dropped before the memory is unmapped, by whoever drops the last handle of the memory. It must not
+    /// have one itself. It has to unpin the memory, and to wait for copies that are under way: the work of a segment may
+    /// have dropped its regions before the device has ended it.
+    ///
+    /// # Errors
+    /// If the device cannot, in words. The server logs the first error, and goes on with memory that is not pinned.
+    fn pin(&self, memory: &SharedMemory) -> Result<Option<Pin>, String> {
+        let _ = memory;
+        Ok(None)
+    }
 }
 
 /// A segment that a client asks for.

@@ -31,5 +31,5 @@ pub use access::{Access, AccessError};
 pub use client::{CallError, ConnectError, RemoteClient, RemoteSegment};
 pub use completion::{RemoteCompletion, RemoteError, RemoteOutcome};
 pub use kernels::{Call, Kernels};
-pub use memory::{MemoryError, Region, SharedMemory};
+pub use memory::{MemoryError, Pin, Region, SharedMemory};
 pub use server::{Server, ServerError, ServerOptions};

@@ -1,10 +1,12 @@
 //! Memory that a client and its server share.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -55,10 +57,14 @@ impl From<rustix::io::Errno> for MemoryError {
     }
 }
 
+/// What keeps memory pinned for a device until it is dropped: see [`Kernels::pin`](crate::Kernels::pin).
+pub type Pin = Box<dyn Any + Send + Sync>;
+
 struct Mapping {
     file: OwnedFd,
     start: NonNull<u8>,
     bytes: usize,
+    pin: OnceLock<Pin>,
 }
 
 // SAFETY: the mapping is memory of the process, which no thread owns; it is only accessed through raw copies.
@@ -66,8 +72,14 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above. Copies of several threads to the same bytes may mix them, as those of another process may anyhow.
 unsafe impl Sync for Mapping {}
 
+// What keeps it pinned is only dropped, so that a panic leaves nothing half done.
+impl UnwindSafe for Mapping {}
+impl RefUnwindSafe for Mapping {}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
+        // The device lets go of the memory while it is there.
+        drop(self.pin.take());
         // SAFETY: the mapping was made with this length, and nobody has a pointer into it any more.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
         debug_assert!(unmapped.is_ok(), "a mapping of our own");
@@ -109,11 +121,31 @@ impl SharedMemory {
         // SAFETY: the kernel chooses the address, so nothing that exists is replaced.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { mapping: Arc::new(Mapping { file, start, bytes }) })
+        Ok(Self { mapping: Arc::new(Mapping { file, start, bytes, pin: OnceLock::new() }) })
     }
 
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.mapping.file.as_fd()
+    }
+
+    /// Keeps the memory pinned for as long as it is mapped. Memory that is pinned already stays as it is.
+    pub(crate) fn keep_pinned(&self, pin: Pin) {
+        // A second one is dropped.
+        let _ = self.mapping.pin.set(pin);
+    }
+
+    /// Returns true if it is pinned for the device of this process.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        self.mapping.pin.get().is_some()
+    }
+
+    /// Returns the address of the first byte, for a device. It is mapped as long as there is a handle of the memory, or
+    /// what keeps it [pinned](crate::Kernels::pin). The other process may change the bytes at any time, so there must be
+    /// no reference to them.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        self.mapping.start
     }
 
     /// Returns the number of bytes, which never changes.
@@ -179,6 +211,20 @@ impl Region {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Returns true if its memory is pinned for the device of this process.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        self.memory.is_pinned()
+    }
+
+    /// Returns the address of the first byte, for a device: see [`SharedMemory::start`]. It is mapped as long as the
+    /// region is there.
+    #[must_use]
+    pub fn start(&self) -> NonNull<u8> {
+        // SAFETY: the region is within the mapping.
+        unsafe { self.memory.mapping.start.add(self.offset) }
     }
 
     /// Returns the address of the byte at `offset`, from which `bytes` bytes are within the region.

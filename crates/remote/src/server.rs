@@ -98,6 +98,8 @@ pub(crate) struct Shared<K: Kernels> {
     pub(crate) own_user: u32,
     /// The clients that are there.
     pub(crate) present: Mutex<BTreeSet<String>>,
+    /// True once memory could not be pinned, which is logged once.
+    pub(crate) is_unpinned: AtomicBool,
     options: ServerOptions,
     listener: Socket,
     is_stopped: AtomicBool,
@@ -159,6 +161,7 @@ impl Server {
             access,
             own_user: rustix::process::geteuid().as_raw(),
             present: Mutex::new(BTreeSet::new()),
+            is_unpinned: AtomicBool::new(false),
             options,
             listener: listen(path)?,
             is_stopped: AtomicBool::new(false),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -86,6 +87,25 @@ fn greet<'a, K: Kernels>(
     Ok(Some(Greeted { shared, name, options: access::options(plan), memory }))
 }
 
+/// Pins the client's memory, if the device can.
+fn pin<K: Kernels>(shared: &Shared<K>, name: &str, memory: &SharedMemory) {
+    // The panic was printed. It is the server's own mistake, and must not end the session.
+    let pinned = catch_unwind(AssertUnwindSafe(|| shared.kernels.pin(memory)));
+    match pinned.unwrap_or_else(|_| Err("it panicked".to_owned())) {
+        Ok(Some(pin)) => memory.keep_pinned(pin),
+        Ok(None) => {}
+        Err(reason) => {
+            if !shared.is_unpinned.swap(true, Ordering::Relaxed) {
+                log::warn!(
+                    target: "rospin",
+                    "the memory of client `{name}` of the accelerator, and perhaps that of others, is not pinned for the \
+                     device, so that each copy takes longer: {reason}"
+                );
+            }
+        }
+    }
+}
+
 /// Takes the client's requests.
 fn serve<K: Kernels>(shared: &Arc<Shared<K>>, socket: &Arc<Socket>, greeted: &Greeted<'_, K>, buffer: &mut Vec<u8>) {
     let Greeted { name, options, memory, .. } = greeted;
@@ -94,6 +114,7 @@ fn serve<K: Kernels>(shared: &Arc<Shared<K>>, socket: &Arc<Socket>, greeted: &Gr
         // It may be gone.
         Err(error) => return drop(socket.send(&ToClient::Rejected(error.to_string()).encode(), None)),
     };
+    pin(shared, name, memory);
     let welcome = ToClient::Welcome { kernels: shared.names.clone() };
     if socket.set_patience(None).is_err() || socket.send(&welcome.encode(), None).is_err() {
         return;
