@@ -88,8 +88,8 @@ pub mod logging {
 /// Messages as bytes, a message that is awaited, and the names of types.
 pub mod message {
     pub use rospin_node::{
-        Encode, Outgoing, SerializedMessage, ServicePart, TypeKind, TypeName, TypeNameError, WaitForMessage,
-        WaitForMessageError, interfaces,
+        BlobMemory, BlobMemoryError, Encode, Outgoing, SerializedMessage, ServicePart, TypeKind, TypeName,
+        TypeNameError, WaitForMessage, WaitForMessageError, interfaces,
     };
 }
 
