@@ -87,7 +87,8 @@ impl<M: Encode> Publisher<M> {
     /// them, unless their quality of service or the publisher's has a deadline, a lifespan, a lease or manual
     /// liveliness. For all other subscriptions the message is encoded once, on the calling thread, which may also send
     /// it to other processes: Cyclone DDS has no thread for that. Allocates, and locks for a moment. Does not wait for
-    /// callbacks of subscriptions. A middleware may wait for room on a connection, for as long as its options say.
+    /// callbacks of subscriptions. A middleware may wait for room on a connection, for as long as its options say, and
+    /// encoding waits for [bytes in memory of a device](crate::BlobMemory).
     ///
     /// # Errors
     /// If there is no room for the message, or it cannot be encoded. It is lost then.

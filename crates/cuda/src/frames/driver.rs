@@ -149,6 +149,9 @@ impl Driver for Cuda {
     }
 
     unsafe fn to_device(&self, stream: &Arc<CudaStream>, memory: Memory, bytes: usize) -> Result<(), DriverError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         self.bind()?;
         let from = memory.host.as_ptr().cast_const().cast();
         // SAFETY: as the caller promises.
@@ -156,6 +159,9 @@ impl Driver for Cuda {
     }
 
     unsafe fn to_host(&self, stream: &Arc<CudaStream>, memory: Memory, bytes: usize) -> Result<(), DriverError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         self.bind()?;
         let to = memory.host.as_ptr().cast();
         // SAFETY: as the caller promises.

@@ -15,7 +15,7 @@ use rospin_wire::{Blob, BlobMemory, BlobMemoryError};
 
 use crate::device::CudaDevice;
 use driver::Cuda;
-use pool::{Copies, Pool, Published, Reading, Written};
+use pool::{Copies, NoFrame, Pool, Published, Reading, Written};
 
 /// A pool of frames of one length: buffers of pinned memory, each with memory of the device for its copy. A camera
 /// [takes](Self::take) a [`Frame`], fills it, and publishes it as the bytes of an ordinary message. Cheap to clone;
@@ -27,8 +27,8 @@ use pool::{Copies, Pool, Published, Reading, Written};
 /// - All other subscriptions read the message as always. Those of this process read the pinned memory itself, and those
 ///   of other processes get the bytes by the middleware.
 ///
-/// All memory is allocated with the pool. A frame is free again once its message is dropped, and the device does not
-/// use it any more.
+/// All memory is allocated with the pool, and freed with the last handle and message of it, which waits for the device.
+/// A frame is free again once its message is dropped, and the device does not use it any more.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -91,6 +91,9 @@ pub enum FrameError {
         /// The number of the pool's frames.
         count: usize,
     },
+    /// The device does not say what it still does with frames, and all others are in use.
+    #[error("the device does not say if it still uses frames of the pool; it may be lost")]
+    DeviceLost,
     /// The driver refused.
     #[error("a frame in memory of the device: {0}")]
     Driver(#[from] DriverError),
@@ -117,9 +120,13 @@ impl FramePool {
     /// Takes a frame that nobody uses. Its content is any. Locks for a moment, and asks the driver; does not wait.
     ///
     /// # Errors
-    /// If all are in use.
+    /// If all are in use, or the device is lost.
     pub fn take(&self) -> Result<Frame, FrameError> {
-        self.0.take().map(Frame).ok_or(FrameError::InUse { count: self.0.count() })
+        match self.0.take() {
+            Ok(frame) => Ok(Frame(frame)),
+            Err(NoFrame::InUse) => Err(FrameError::InUse { count: self.0.count() }),
+            Err(NoFrame::Broken) => Err(FrameError::DeviceLost),
+        }
     }
 
     /// Returns the bytes that the frames have had copied so far.
@@ -215,6 +222,8 @@ impl fmt::Debug for FrameMemory {
 /// Bytes of a [`Frame`] are copied to the device once, for all streams, and each stream waits for them by an event. The
 /// calling thread does not. All other bytes are copied for this call, which may wait for the stream, as copies from
 /// memory that is not pinned do. So a subscription need not know where its images come from.
+///
+/// Not for streams whose work is being captured as a graph.
 ///
 /// # Errors
 /// If the driver refuses, or the bytes are in memory of another device, which does not give them.

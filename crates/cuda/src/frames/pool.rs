@@ -87,6 +87,15 @@ pub(crate) struct Copies<D: Driver> {
     pub(crate) to_host: D::Stream,
 }
 
+/// Reasons for which a pool has no frame.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum NoFrame {
+    /// Messages or the device use all of them.
+    InUse,
+    /// It is not known what the device does with one of them, and others are in use.
+    Broken,
+}
+
 /// Slots of one length.
 pub(crate) struct Pool<D: Driver> {
     driver: D,
@@ -122,13 +131,16 @@ impl<D: Driver> Pool<D> {
         (self.copied.to_device.load(Ordering::Relaxed), self.copied.to_host.load(Ordering::Relaxed))
     }
 
-    /// Takes a frame that neither messages nor the device use; `None` if there is none.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Written<D>> {
+    /// Takes a frame that neither messages nor the device use.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Written<D>, NoFrame> {
         let mut free = self.free.lock();
-        let place = (0..free.len()).find(|place| free[*place].is_idle(&self.driver))?;
+        let Some(place) = (0..free.len()).find(|place| free[*place].is_idle(&self.driver)) else {
+            let is_broken = free.iter().any(|slot| slot.is_broken);
+            return Err(if is_broken { NoFrame::Broken } else { NoFrame::InUse });
+        };
         let slot = free.remove(place);
         drop(free);
-        Some(Written { bytes: self.bytes, memory: slot.memory, slot: Some(slot), pool: Arc::clone(self) })
+        Ok(Written { bytes: self.bytes, memory: slot.memory, slot: Some(slot), pool: Arc::clone(self) })
     }
 
     fn give_back(&self, slot: Slot<D>) {

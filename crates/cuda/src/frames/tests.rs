@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::driver::{Driver, Memory};
-use super::pool::{Copies, Pool, Published, Written};
+use super::pool::{Copies, NoFrame, Pool, Published, Written};
 
 #[derive(Debug, PartialEq)]
 struct Refused;
@@ -89,6 +89,8 @@ impl Stream {
 struct Model {
     streams: Mutex<Vec<Stream>>,
     is_lost: Arc<AtomicBool>,
+    /// True if waiting threads get an error.
+    is_interrupted: Arc<AtomicBool>,
     alive: Arc<AtomicU64>,
     bytes: AtomicU64,
 }
@@ -146,9 +148,13 @@ impl Driver for Model {
     }
 
     fn synchronize(&self, event: &Arc<Event>) -> Result<(), Refused> {
+        if self.is_interrupted.load(Ordering::SeqCst) {
+            return Err(Refused);
+        }
         while !self.is_over(event)? {
             let streams = self.streams.lock().unwrap().clone();
-            assert!(streams.iter().any(Stream::step), "nothing that runs would end the wait");
+            // Copies run first, so that they are early if they do not wait for what they should.
+            assert!(streams.iter().rev().any(Stream::step), "nothing that runs would end the wait");
         }
         Ok(())
     }
@@ -181,6 +187,7 @@ struct World {
     /// Two of detectors, and those of copies to the device and back.
     streams: [Stream; 4],
     is_lost: Arc<AtomicBool>,
+    is_interrupted: Arc<AtomicBool>,
     alive: Arc<AtomicU64>,
 }
 
@@ -190,14 +197,15 @@ impl World {
         let model = Model::default();
         *model.streams.lock().unwrap() = streams.to_vec();
         let is_lost = Arc::clone(&model.is_lost);
+        let is_interrupted = Arc::clone(&model.is_interrupted);
         let alive = Arc::clone(&model.alive);
         let copies = Copies { to_device: streams[2].clone(), to_host: streams[3].clone() };
         let pool = Pool::new(model, copies, BYTES, count).ok().unwrap();
-        Self { pool, streams, is_lost, alive }
+        Self { pool, streams, is_lost, is_interrupted, alive }
     }
 
     fn take(&self) -> Written<Model> {
-        self.pool.take().expect("a frame is free")
+        self.pool.take().ok().expect("a frame is free")
     }
 
     fn publish(&self, value: u8) -> Arc<Published<Model>> {
@@ -241,10 +249,10 @@ fn a_frame_is_not_filled_while_any_stream_reads_it() {
         let frame = world.publish(7);
         let readers = [detect(&frame, &world.streams[0]), detect(&frame, &world.streams[1])];
         drop(frame);
-        assert!(world.pool.take().is_none());
+        assert!(world.pool.take().is_err());
         world.streams[2].run();
         world.streams[early].run();
-        assert!(world.pool.take().is_none(), "the other stream has not read it");
+        assert!(world.pool.take().is_err(), "the other stream has not read it");
         world.streams[late].run();
         drop(world.take());
         readers.iter().for_each(|seen| assert_saw(seen, 7));
@@ -266,7 +274,7 @@ fn a_frame_that_no_kernel_reads_is_not_copied_and_readers_of_the_host_share_it()
     // The other frame is free, and this one as soon as nobody reads it. It has its length again.
     let other = world.take();
     drop(frame);
-    assert!(world.pool.take().is_none());
+    assert!(world.pool.take().is_err());
     drop(bytes);
     let again = world.take();
     assert_eq!((again.bytes().len(), again.bytes().as_ptr()), (BYTES, place));
@@ -302,7 +310,7 @@ fn a_frame_that_a_kernel_writes_in_vain_returns_after_it() {
     let frame = world.take();
     world.streams[0].put_writer(*frame.device_address(), BYTES, 9);
     frame.abandon(&world.streams[0]);
-    assert!(world.pool.take().is_none());
+    assert!(world.pool.take().is_err());
     world.streams[0].run();
     let seen = detect(&world.publish(5), &world.streams[1]);
     world.streams[2].run();
@@ -316,12 +324,18 @@ fn a_frame_whose_copy_back_nobody_waits_for_is_not_filled_before_it() {
     let frame = world.take();
     world.streams[0].put_writer(*frame.device_address(), BYTES, 9);
     let frame = frame.publish_from(&world.streams[0]).ok().unwrap();
-    world.is_lost.store(true, Ordering::SeqCst);
+    world.is_interrupted.store(true, Ordering::SeqCst);
     assert_eq!(frame.bytes().unwrap_err(), Refused);
-    world.is_lost.store(false, Ordering::SeqCst);
-    world.streams[0].run();
+    assert_eq!(frame.bytes().unwrap_err(), Refused);
+    assert_eq!(world.pool.copied(), (0, BYTES as u64), "it is asked for once");
     drop(frame);
-    drop(world.take());
+    world.streams[0].run();
+    assert_eq!(world.pool.take().err(), Some(NoFrame::InUse), "the copy is on its way");
+    world.streams[3].run();
+    let seen = detect(&world.publish(5), &world.streams[1]);
+    world.streams[2].run();
+    world.streams[1].run();
+    assert_saw(&seen, 5);
 }
 
 #[test]
@@ -335,9 +349,9 @@ fn a_lost_device_frees_no_frame_and_nobody_panics() {
     // The pinned memory can be read nevertheless.
     assert_eq!(frame.bytes().unwrap()[..], [1; BYTES]);
     drop(frame);
-    assert!(world.pool.take().is_none());
+    assert!(world.pool.take().is_err());
     world.is_lost.store(false, Ordering::SeqCst);
-    assert!(world.pool.take().is_none(), "nobody knows what the device does with them");
+    assert_eq!(world.pool.take().err(), Some(NoFrame::Broken), "nobody knows what the device does with them");
     drop(world.pool);
 }
 
@@ -368,7 +382,7 @@ fn no_kernel_sees_another_frame() {
         let mut expected = Vec::new();
         let mut kept = VecDeque::new();
         for value in 0..40_u8 {
-            if let Some(mut frame) = world.pool.take() {
+            if let Ok(mut frame) = world.pool.take() {
                 let frame = if pick(3) == 0 {
                     let stream = &world.streams[pick(2) as usize];
                     stream.put_writer(*frame.device_address(), BYTES, value);
@@ -399,6 +413,6 @@ fn no_kernel_sees_another_frame() {
         for (seen, value) in expected {
             assert_eq!(*seen.lock().unwrap(), Some(vec![value; BYTES]), "seed {seed}");
         }
-        assert!(world.pool.take().is_some());
+        assert!(world.pool.take().is_ok());
     }
 }
