@@ -23,7 +23,8 @@ pub(crate) enum Contender {
     /// All pipelines send their frames as requests to rospin's accelerator, whose device has one lane.
     Rospin,
     /// The same on a device with a lane that is urgent, for the critical pipeline, and two others, which are given the
-    /// next segment shortly before the end of the running one.
+    /// next segment shortly before the end of the running one. The critical pipeline's thread does not sleep while it
+    /// waits, and on a GPU neither does that of the urgent lane.
     RospinUrgent,
 }
 
@@ -52,6 +53,12 @@ impl Contender {
             Self::Rospin => "rospin, one lane",
             Self::RospinUrgent => "rospin, urgent lane",
         }
+    }
+
+    /// Returns true if the pipeline's thread waits for the ends of its frames without sleeping. Threads of contenders
+    /// that launch directly on a GPU do so in any case.
+    pub(crate) fn spins(self, pipeline: &Pipeline) -> bool {
+        self == Self::RospinUrgent && pipeline.criticality == Criticality::High
     }
 
     /// Returns the name of the contender's recording; `None` for contenders that launch directly.

@@ -100,6 +100,17 @@ impl EndsByEffect {
     }
 }
 
+impl<B: Backend> Frame<B> {
+    /// Waits for the end, and returns its time; `None` if the frame failed. `spins` has the thread take its core
+    /// meanwhile, where it would sleep otherwise.
+    pub(crate) fn wait(self, spins: bool) -> Option<Instant> {
+        match self {
+            Self::Request(completion) if spins => completion.busy_wait().ok().map(|outcome| outcome.finished),
+            frame => futures::executor::block_on(frame),
+        }
+    }
+}
+
 /// A frame on the device, as a future of the time of its end.
 pub(crate) enum Frame<B: Backend> {
     /// A frame that was launched directly.

@@ -11,6 +11,8 @@ use super::workload::{Criticality, Lengths};
 
 /// Number of segments whose lengths are measured.
 const SEGMENTS: usize = 60;
+/// Number of segments whose launches, reports and wake-ups are measured.
+const WAKE_UPS: usize = 500;
 /// The largest number of rounds in a segment.
 const ROUNDS_MAX: u32 = 4096;
 
@@ -71,7 +73,9 @@ pub(crate) fn measure<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, 
         let (few, many) = (median(&time(1, 15)), median(&time(rounds, 15)));
         let each = (many.saturating_sub(few)).div_f64(f64::from(rounds - 1).max(1.0)).max(Duration::from_nanos(1));
         let rounds = 1 + wanted.saturating_sub(few).div_duration_f64(each) as u32;
-        overhead = overhead.max(longest_overhead(&client, || segment(criticality, rounds, Part::Inner)));
+        if criticality == Criticality::High {
+            overhead = longest_overhead(&client, || segment(criticality, rounds, Part::Inner));
+        }
         let all = time(rounds.min(ROUNDS_MAX), SEGMENTS);
         let longest = all.iter().max().copied().unwrap_or_default();
         // A segment of one round is one block with the longest copy.
@@ -84,7 +88,7 @@ pub(crate) fn measure<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, 
 /// Returns the longest time beside the segment's own from a request to the moment at which this thread goes on.
 fn longest_overhead<B: Backend>(client: &Client<B>, work: impl Fn() -> B::Work) -> Duration {
     let mut longest = Duration::ZERO;
-    for _ in 0..SEGMENTS {
+    for _ in 0..WAKE_UPS {
         let start = Instant::now();
         let Ok(completion) = client.request(Request::new([Segment::new(work())])) else { continue };
         if let Ok(outcome) = block_on(completion) {

@@ -72,8 +72,12 @@ pub(crate) fn run_on<M: Maker>(
     progress: &Progress,
 ) -> io::Result<(Row, Vec<String>)> {
     let duration = options.duration;
-    let recording = record(contender, options)?;
     let launcher = Launcher::new(contender, Arc::clone(&device), maker, pipelines);
+    // The first frame of each pipeline is not counted: the driver loads its kernels.
+    for (number, pipeline) in pipelines.iter().enumerate() {
+        let _ = launcher.launch(number, pipeline).wait(false);
+    }
+    let recording = record(contender, options)?;
     let start = device.now() + LEAD;
     let (launcher, device) = (&launcher, &*device);
     let results: Vec<(Vec<f64>, Vec<String>)> = thread::scope(|scope| {
@@ -91,8 +95,7 @@ pub(crate) fn run_on<M: Maker>(
                         if !ahead.is_zero() {
                             thread::sleep(ahead);
                         }
-                        let frame = launcher.launch(number, pipeline);
-                        let end = futures::executor::block_on(frame);
+                        let end = launcher.launch(number, pipeline).wait(contender.spins(pipeline));
                         // The end is when the thread goes on, as in a callback.
                         latencies.extend(end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3));
                     }

@@ -66,3 +66,17 @@ fn a_device_that_is_lost_in_the_middle_wakes_its_waiters() {
         assert!(matches!(waits.join().unwrap(), Err(RequestError::DeviceLost { .. })));
     });
 }
+
+#[test]
+fn a_thread_that_does_not_sleep_gets_what_the_future_gives() {
+    let (device, gpu) = start(AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("one")).unwrap();
+    let outcome = client.request(Request::new([kernel(1_000), kernel(500)])).unwrap().busy_wait().unwrap();
+    assert_eq!(outcome.busy, Duration::from_micros(1_500));
+    let bad = Segment::new(ModelWork::kernel(ms(1)).failing("too hot"));
+    let failed = client.request(Request::new([bad])).unwrap().busy_wait();
+    assert_eq!(failed, Err(RequestError::Failed { reason: "too hot".to_owned() }));
+    device.lose("fell off");
+    assert!(client.request(Request::new([kernel(1)])).is_err());
+    assert_eq!(gpu.requests_in_memory(), 0);
+}
