@@ -1,7 +1,7 @@
 //! The back end: segments are put on streams by the thread that launches them.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use cudarc::driver::{CudaContext, DriverError};
@@ -31,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) notices: Mutex<Notices>,
     /// The time of the alarm in nanoseconds, for threads that spin; `u64::MAX` if none is set. It may be out of date.
     pub(crate) alarm_ns: AtomicU64,
+    /// The number of lanes' threads that spin, and tell of alarms.
+    pub(crate) spinning: AtomicUsize,
     /// Wakes the thread for alarms.
     pub(crate) signal: Signal,
 }
@@ -48,13 +50,14 @@ impl CudaDevice {
             lanes,
             notices: Mutex::new(Notices::default()),
             alarm_ns: AtomicU64::new(u64::MAX),
+            spinning: AtomicUsize::new(0),
             signal: Signal::new(),
         });
         let mut threads = Vec::new();
         for number in 0..inner.lanes.len() {
             let for_thread = Arc::clone(&inner);
             let run = move || lane::report_ends(&for_thread, number);
-            threads.push(DeviceThread::start(options.thread.clone(), run)?);
+            threads.push(DeviceThread::start(options.thread_of(number), run)?);
         }
         let for_thread = Arc::clone(&inner);
         threads.push(DeviceThread::start(options.thread, move || thread::tell_notices(&for_thread))?);
@@ -119,9 +122,12 @@ impl Backend for CudaDevice {
         {
             let mut notices = self.inner.notices.lock();
             notices.set_alarm(at);
-            self.inner.alarm_ns.store(at.as_nanos(), Ordering::Relaxed);
+            // Before the look at the threads that spin: the last one of them looks at the alarm after it has stopped.
+            self.inner.alarm_ns.store(at.as_nanos(), Ordering::SeqCst);
         }
-        self.inner.signal.wake();
+        if self.inner.spinning.load(Ordering::SeqCst) == 0 {
+            self.inner.signal.wake();
+        }
     }
 }
 

@@ -127,14 +127,24 @@ fn wait_for(end: &CudaEvent, inner: &Inner, waiting: Waiting) -> Result<(), Driv
     match waiting {
         Waiting::Sleep => end.synchronize(),
         Waiting::Spin => {
-            // The device ends every segment, or fails.
-            while !end.try_is_complete()? {
-                if Recorder::steady_ns() >= inner.alarm_ns.load(Ordering::Relaxed) {
-                    thread::tell_next(inner);
-                }
-                std::hint::spin_loop();
+            inner.spinning.fetch_add(1, Ordering::SeqCst);
+            let end = spin_until(end, inner);
+            let is_last = inner.spinning.fetch_sub(1, Ordering::SeqCst) == 1;
+            if is_last && inner.alarm_ns.load(Ordering::SeqCst) != u64::MAX {
+                inner.signal.wake();
             }
-            Ok(())
+            end
         }
     }
+}
+
+fn spin_until(end: &CudaEvent, inner: &Inner) -> Result<(), DriverError> {
+    // The device ends every segment, or fails.
+    while !end.try_is_complete()? {
+        if Recorder::steady_ns() >= inner.alarm_ns.load(Ordering::Relaxed) {
+            thread::tell_next(inner);
+        }
+        std::hint::spin_loop();
+    }
+    Ok(())
 }

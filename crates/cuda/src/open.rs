@@ -24,6 +24,7 @@ pub enum Waiting {
 pub struct CudaOptions {
     ordinal: usize,
     urgent: Option<Waiting>,
+    urgent_thread: Option<ThreadOptions>,
     priorities: Vec<i32>,
     waiting: Waiting,
     pub(crate) thread: ThreadOptions,
@@ -33,7 +34,14 @@ impl CudaOptions {
     /// Creates options: the first device, one lane, and ordinary threads that sleep while they wait.
     #[must_use]
     pub fn new() -> Self {
-        Self { ordinal: 0, urgent: None, priorities: vec![0], waiting: Waiting::Sleep, thread: ThreadOptions::new() }
+        Self {
+            ordinal: 0,
+            urgent: None,
+            urgent_thread: None,
+            priorities: vec![0],
+            waiting: Waiting::Sleep,
+            thread: ThreadOptions::new(),
+        }
     }
 
     /// Sets the number of the device among those that CUDA sees, from 0.
@@ -85,6 +93,21 @@ impl CudaOptions {
     pub fn thread(mut self, thread: ThreadOptions) -> Self {
         self.thread = thread;
         self
+    }
+
+    /// Sets the scheduling of the urgent lane's thread, if it differs from that of the device's other threads. A thread
+    /// that [spins](Waiting::Spin) should have a core of its own: the kernel likes to put it on that of the thread
+    /// which woke it, and then neither goes on while the other one does.
+    #[must_use]
+    pub fn urgent_thread(mut self, thread: ThreadOptions) -> Self {
+        self.urgent_thread = Some(thread);
+        self
+    }
+
+    /// Returns the scheduling of the thread of the lane with that number.
+    pub(crate) fn thread_of(&self, lane: usize) -> ThreadOptions {
+        let urgent = self.urgent_thread.as_ref().filter(|_| lane == 0 && self.urgent.is_some());
+        urgent.unwrap_or(&self.thread).clone()
     }
 }
 

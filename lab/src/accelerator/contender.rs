@@ -24,7 +24,7 @@ pub(crate) enum Contender {
     Rospin,
     /// The same on a device with a lane that is urgent, for the critical pipeline, and two others, which are given the
     /// next segment shortly before the end of the running one. The critical pipeline's thread does not sleep while it
-    /// waits, and on a GPU neither does that of the urgent lane.
+    /// waits, and on a GPU neither do the device's threads.
     RospinUrgent,
 }
 

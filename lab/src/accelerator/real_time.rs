@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rospin_accelerator::Backend;
 use rospin_accelerator::model::{ModelOptions, RealTimeDevice, RealTimeOptions};
-use rospin_engine::os::{OsScheduling, ThreadOptions};
+use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions};
 use rospin_engine::{Recorder, SinkHandle};
 use rospin_report::progress::Progress;
 use rospin_trace::{FileSink, ProcessName};
@@ -18,7 +18,7 @@ use super::device::{Maker, Model};
 use super::figures::{Figures, Row};
 use super::launch::Launcher;
 use super::options::Options;
-use super::workload::Pipeline;
+use super::workload::{Criticality, Pipeline};
 
 /// The time from the start of the threads to the first frame.
 const LEAD: Duration = Duration::from_millis(50);
@@ -48,6 +48,26 @@ pub(crate) fn run(
 /// Returns the options of the device's thread.
 pub(crate) fn of_device() -> ThreadOptions {
     of_priority(DEVICE_PRIORITY)
+}
+
+/// Returns the options of the thread of an urgent lane that spins, which has a core of its own where there are enough.
+#[cfg(feature = "cuda")]
+pub(crate) fn of_urgent_lane() -> ThreadOptions {
+    let options = of_device();
+    match own_cores() {
+        Some([core, _]) => options.cores(CoreSet::new([core])),
+        None => options,
+    }
+}
+
+/// Returns the cores of the urgent lane's thread and of the critical pipeline's; `None` on a machine with fewer than
+/// four.
+fn own_cores() -> Option<[u16; 2]> {
+    let all = CoreSet::of_current_thread().ok()?;
+    match all.as_slice() {
+        [_, _, .., critical, lane] => Some([*lane, *critical]),
+        _ => None,
+    }
 }
 
 /// Starts the recording of a contender, if it has one and the options ask for it.
@@ -87,7 +107,14 @@ pub(crate) fn run_on<M: Maker>(
             .map(|(number, pipeline)| {
                 scope.spawn(move || {
                     let priority = 10 + pipeline.criticality.priority().0 as u8;
-                    let report = of_priority(priority).apply();
+                    let mut thread = of_priority(priority);
+                    // Of each contender, so that all have the same machine.
+                    if pipeline.criticality == Criticality::High
+                        && let Some([_, core]) = own_cores()
+                    {
+                        thread = thread.cores(CoreSet::new([core]));
+                    }
+                    let report = thread.apply();
                     let mut latencies = Vec::new();
                     for n in 0..pipeline.frames(duration).max(1) {
                         let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);

@@ -81,7 +81,10 @@ fn of(contender: Contender, pipelines: &[Pipeline]) -> CudaOptions {
             options.priorities(pipelines.iter().map(|one| urgency(one.criticality)).collect::<Vec<_>>())
         }
         Contender::Buckets => options.priorities(Criticality::ALL.map(urgency)),
-        Contender::RospinUrgent => options.urgent_lane(Waiting::Spin).lanes(2),
+        Contender::RospinUrgent => {
+            let options = options.urgent_lane(Waiting::Spin).urgent_thread(real_time::of_urgent_lane());
+            options.lanes(2).waiting(Waiting::Spin)
+        }
     }
 }
 
