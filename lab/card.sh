@@ -3,7 +3,7 @@
 # built elsewhere and carried there.
 #
 #   lab/card.sh build FOLDER   builds the tests, the benches and the lab for x86-64 into FOLDER, which it creates
-#   FOLDER/card.sh run         runs all of them there in about two minutes, and leaves reports in FOLDER/out
+#   FOLDER/card.sh run         runs all of them there in about three minutes, and leaves reports in FOLDER/out
 #
 # The machine with the card needs the driver (libcuda.so.1) and NVRTC, which compiles kernels (libnvrtc.so, of the CUDA
 # toolkit or of the Python package nvidia-cuda-nvrtc). NVRTC names the folder of the latter if it is not found.
@@ -69,7 +69,7 @@ run() {
     done
     local load
     for load in 0.6 0.9; do
-        part "accelerator, load $load" ./rospin-lab accelerator --device cuda --load "$load" --duration 5 --quiet \
+        part "accelerator, load $load" ./rospin-lab accelerator --device cuda --load "$load" --duration 10 --quiet \
             --json "$out/accelerator-$load.json" --report "$out/accelerator-$load.html" --recordings "$out/recordings-$load"
     done
     if [ ${#failed[@]} -gt 0 ]; then

@@ -13,7 +13,7 @@ use cudarc::driver::{CudaEvent, CudaFunction, CudaSlice, CudaStream, DriverError
 use cudarc::nvrtc::compile_ptx;
 use futures::executor::block_on;
 use rospin_accelerator::{Accelerator, AcceleratorOptions, Client, ClientOptions, Request, Segment};
-use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Waiting};
+use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Graph, Waiting};
 
 /// A kernel that takes about so many microseconds, as the device's clock has it.
 const SOURCE: &str = r#"
@@ -87,12 +87,15 @@ const WAYS: [Way; 6] = [
 struct Through {
     name: &'static str,
     clients: Vec<Client<CudaDevice>>,
-    /// Opened by this way, so that the kernel belongs to its context.
+    device: Arc<CudaDevice>,
+    /// The kernel of this way's device.
     busy: Busy,
 }
 
 fn open(waiting: Waiting, lanes: usize) -> Result<(Arc<CudaDevice>, Busy), Box<dyn std::error::Error>> {
     let device = Arc::new(CudaDevice::open(CudaOptions::new().lanes(lanes).waiting(waiting))?);
+    // SAFETY: the kernel's memory is a number that nobody reads. Events of the tracking could not be captured in a graph.
+    unsafe { device.context().disable_event_tracking() };
     let function = device.context().load_module(compile_ptx(SOURCE)?)?.load_function("busy")?;
     let stream = device.context().new_stream()?;
     let processors = device.context().attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
@@ -125,11 +128,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut through = Vec::new();
     for way in &WAYS {
         let (device, busy) = open(way.waiting, way.lanes)?;
-        let gpu = Accelerator::new(device, AcceleratorOptions::new().ahead(way.ahead));
+        let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new().ahead(way.ahead));
         let create = |_| gpu.create_client(ClientOptions::new("one").depth(2 * BACKLOG)).expect("a client");
-        through.push(Through { name: way.name, clients: (0..way.lanes).map(create).collect(), busy });
+        through.push(Through { name: way.name, clients: (0..way.lanes).map(create).collect(), device, busy });
     }
     latencies(&device, &busy, &through)?;
+    many_small(&through[1])?;
     backlogs(&device, &busy, &through)?;
     Ok(())
 }
@@ -163,6 +167,40 @@ fn latencies(device: &CudaDevice, busy: &Busy, through: &[Through]) -> Result<()
             println!("    {:<24} {time:8.1}   {:.2}", way.name, time / sleeping);
         }
     }
+    Ok(())
+}
+
+/// Number of kernels of a segment of many small ones.
+const SMALL: usize = 100;
+
+/// Measures a segment of many empty kernels: launched one by one, and as a graph.
+fn many_small(through: &Through) -> Result<(), Box<dyn std::error::Error>> {
+    let busy = &through.busy;
+    let put = |busy: &Busy, stream: &Arc<CudaStream>| {
+        for _ in 0..SMALL {
+            busy.launch(stream, 0)?;
+        }
+        Ok(())
+    };
+    let graph = Graph::capture(&through.device, |stream| put(busy, stream))?;
+    let mut singly = Vec::new();
+    let mut at_once = Vec::new();
+    let request = |work| {
+        timed(|| {
+            let request = Request::new([Segment::new(work)]);
+            block_on(through.clients[0].request(request).expect("room")).expect("an outcome");
+            Ok(())
+        })
+    };
+    for _ in 0..REQUESTS {
+        let busy = busy.clone();
+        singly.push(request(CudaWork::new(move |stream| put(&busy, stream)))?);
+        at_once.push(request(graph.work())?);
+    }
+    let singly = median(singly);
+    let at_once = median(at_once);
+    println!("a segment of {SMALL} empty kernels, {}", through.name);
+    println!("  launched one by one {singly:8.1}   as a graph {at_once:8.1}   {:.2}", at_once / singly);
     Ok(())
 }
 

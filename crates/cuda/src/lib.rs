@@ -48,6 +48,7 @@
 
 mod device;
 mod frames;
+mod graph;
 mod lane;
 mod open;
 mod pinned;
@@ -57,6 +58,7 @@ mod work;
 pub use cudarc;
 pub use device::CudaDevice;
 pub use frames::{Copied, DeviceBytes, DeviceBytesMut, Frame, FrameError, FrameMemory, FramePool, read_on};
+pub use graph::{Graph, GraphError};
 pub use open::{CudaOptions, OpenError, Waiting};
 pub use pinned::{Pinned, copy_to_device, copy_to_host};
 pub use work::CudaWork;

@@ -8,7 +8,7 @@ use cudarc::driver::{CudaFunction, CudaSlice, LaunchConfig, PushKernelArg};
 use cudarc::nvrtc::compile_ptx;
 use futures::executor::block_on;
 use rospin_accelerator::{Accelerator, AcceleratorOptions, ClientOptions, Priority, Request, Segment};
-use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, OpenError, Waiting};
+use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Graph, GraphError, OpenError, Waiting};
 
 /// Adds one to each number, so many times.
 const SOURCE: &str = r#"
@@ -139,4 +139,36 @@ fn an_urgent_lane_and_segments_picked_ahead_give_the_results_of_one_after_the_ot
         let all = stream.clone_dtoh(&*numbers.lock().unwrap()).unwrap();
         assert_eq!(all, vec![(50 * 3 * 4 * 100) as f32; NUMBERS], "{waiting:?}");
     }
+}
+
+#[test]
+fn a_graph_of_many_small_kernels_runs_as_often_as_it_is_asked_for() {
+    let Some(device) = device(CudaOptions::new().lanes(2)) else { return };
+    // SAFETY: the test uses its memory on one stream at a time. Events of the tracking could not be captured.
+    unsafe { device.context().disable_event_tracking() };
+    let add = adder(&device);
+    let mut numbers = device.context().new_stream().unwrap().alloc_zeros::<f32>(NUMBERS).unwrap();
+    device.context().synchronize().unwrap();
+    let graph = Graph::capture(&device, |stream| {
+        let count = NUMBERS as i32;
+        for _ in 0..100 {
+            let mut launch = stream.launch_builder(&add);
+            launch.arg(&mut numbers).arg(&count).arg(&1_i32);
+            // SAFETY: the arguments are those of the kernel, which stays within its array.
+            unsafe { launch.launch(LaunchConfig::for_num_elems(NUMBERS as u32)) }?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert!(matches!(Graph::capture(&device, |_| Ok(())), Err(GraphError::Empty)));
+    let gpu = Accelerator::new(Arc::clone(&device), AcceleratorOptions::new());
+    let clients = [(); 2].map(|()| gpu.create_client(ClientOptions::new("one")).unwrap());
+    // Each client has a lane of its own.
+    let segments = || (0..10).map(|_| Segment::new(graph.work())).collect();
+    let open = clients.each_ref().map(|client| client.request(segments()).unwrap());
+    for completion in open {
+        block_on(completion).unwrap();
+    }
+    let stream = device.context().new_stream().unwrap();
+    assert_eq!(stream.clone_dtoh(&numbers).unwrap(), vec![2_000.0; NUMBERS]);
 }

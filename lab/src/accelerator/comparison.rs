@@ -43,9 +43,9 @@ pub(crate) struct Comparison {
     pub(crate) durations: [(Time, Duration); 2],
     /// The settings that the threads could not have.
     pub(crate) shortfalls: Vec<String>,
-    /// The longest time beside a segment's own in real time: launch, report and wake-up. On a real device, it was
-    /// measured while that was idle.
-    pub(crate) overhead: Duration,
+    /// The longest time beside a segment's own in real time, for threads that sleep and for those that do not: launch,
+    /// report and wake-up. On a real device, it was measured while that was idle.
+    pub(crate) overheads: [Duration; 2],
     pub(crate) pipelines: Vec<Pipeline>,
     pub(crate) rows: Vec<Row>,
 }
@@ -54,7 +54,10 @@ impl Comparison {
     /// Returns the bound of the critical pipeline's frames behind a contender in this kind of time; `None` if there is
     /// none.
     pub(crate) fn critical_bound(&self, time: Time, contender: Contender) -> Option<Duration> {
-        let overhead = if time == Time::Virtual { Duration::ZERO } else { self.overhead };
+        let overhead = match time {
+            Time::Virtual => Duration::ZERO,
+            Time::Real => self.overheads[usize::from(contender == Contender::RospinUrgent)],
+        };
         workload::critical_bound(contender, &self.pipelines, overhead)
     }
 

@@ -7,7 +7,7 @@ use super::verdict;
 
 /// Returns the whole JSON file as text, ending in a line break.
 pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let Comparison { machine, device, device_name, load, durations, shortfalls, overhead, pipelines, rows } =
+    let Comparison { machine, device, device_name, load, durations, shortfalls, overheads, pipelines, rows } =
         comparison;
     let document = json!({
         "experiment": "accelerator",
@@ -19,7 +19,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
             "load": load,
             "durations_s": durations.iter().map(|(time, duration)| (time.name(), duration.as_secs_f64())).collect::<std::collections::BTreeMap<_, _>>(),
             "shortfalls": shortfalls,
-            "overhead_us": overhead.as_secs_f64() * 1e6,
+            "overheads_us": overheads.map(|overhead| overhead.as_secs_f64() * 1e6),
             "pipelines": pipelines.iter().map(|one| json!({
                 "name": one.name,
                 "criticality": one.criticality,

@@ -51,8 +51,7 @@ pub(crate) struct Size {
 pub(crate) struct Measured {
     /// The sizes by criticality, in the order of [`Criticality::ALL`].
     pub(crate) sizes: [Size; 3],
-    /// The longest time beside a segment's own, from its request to the moment at which the thread that awaits it goes
-    /// on: launch, report and wake-up.
+    /// The longest time beside a segment's own.
     pub(crate) overhead: Duration,
 }
 
@@ -74,7 +73,7 @@ pub(crate) fn measure<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, 
         let each = (many.saturating_sub(few)).div_f64(f64::from(rounds - 1).max(1.0)).max(Duration::from_nanos(1));
         let rounds = 1 + wanted.saturating_sub(few).div_duration_f64(each) as u32;
         if criticality == Criticality::High {
-            overhead = longest_overhead(&client, || segment(criticality, rounds, Part::Inner));
+            overhead = longest_overhead(&client, false, || segment(criticality, rounds, Part::Inner));
         }
         let all = time(rounds.min(ROUNDS_MAX), SEGMENTS);
         let longest = all.iter().max().copied().unwrap_or_default();
@@ -85,13 +84,15 @@ pub(crate) fn measure<B: Backend>(device: Arc<B>, segment: impl Fn(Criticality, 
     Measured { sizes, overhead }
 }
 
-/// Returns the longest time beside the segment's own from a request to the moment at which this thread goes on.
-fn longest_overhead<B: Backend>(client: &Client<B>, work: impl Fn() -> B::Work) -> Duration {
+/// Returns the longest time beside the segment's own from a request to the moment at which this thread goes on: launch,
+/// report, and a wake-up unless the thread `spins`.
+pub(crate) fn longest_overhead<B: Backend>(client: &Client<B>, spins: bool, work: impl Fn() -> B::Work) -> Duration {
     let mut longest = Duration::ZERO;
     for _ in 0..WAKE_UPS {
         let start = Instant::now();
         let Ok(completion) = client.request(Request::new([Segment::new(work())])) else { continue };
-        if let Ok(outcome) = block_on(completion) {
+        let ended = if spins { completion.busy_wait() } else { block_on(completion) };
+        if let Ok(outcome) = ended {
             longest = longest.max(start.elapsed().saturating_sub(outcome.busy));
         }
     }

@@ -109,7 +109,7 @@ fn run_all(options: &Options) -> std::io::Result<Comparison> {
         load: options.load,
         durations: [(Time::Virtual, options.virtual_duration), (Time::Real, options.duration)],
         shortfalls,
-        overhead: WAKE_UPS,
+        overheads: [WAKE_UPS; 2],
         pipelines,
         rows,
     })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rospin_accelerator::Backend;
 use rospin_accelerator::model::{ModelOptions, RealTimeDevice, RealTimeOptions};
+use rospin_accelerator::{Backend, Instant};
 use rospin_engine::os::{CoreSet, OsScheduling, ThreadOptions};
 use rospin_engine::{Recorder, SinkHandle};
 use rospin_report::progress::Progress;
@@ -22,6 +22,8 @@ use super::workload::{Criticality, Pipeline};
 
 /// The time from the start of the threads to the first frame.
 const LEAD: Duration = Duration::from_millis(50);
+/// The time before a frame at which a thread with a core of its own wakes up.
+const WAKE_UP: Duration = Duration::from_millis(2);
 /// The priority of the device's thread, above those of the pipelines: it stands for an interrupt.
 const DEVICE_PRIORITY: u8 = 30;
 
@@ -70,6 +72,19 @@ fn own_cores() -> Option<[u16; 2]> {
     }
 }
 
+/// Waits until a frame is due. A thread with a core of its own is awake by then: the frame stands for an interrupt of a
+/// camera, and the time that a thread takes to wake up for it is not that of a contender.
+fn await_frame(device: &impl Backend, due: Instant, has_own_core: bool) {
+    let early = if has_own_core { WAKE_UP } else { Duration::ZERO };
+    let ahead = due.saturating_since(device.now() + early);
+    if !ahead.is_zero() {
+        thread::sleep(ahead);
+    }
+    while device.now() < due {
+        std::hint::spin_loop();
+    }
+}
+
 /// Starts the recording of a contender, if it has one and the options ask for it.
 fn record(contender: Contender, options: &Options) -> io::Result<Option<SinkHandle>> {
     let (Some(folder), Some(name)) = (&options.recordings, contender.recording()) else { return Ok(None) };
@@ -109,19 +124,16 @@ pub(crate) fn run_on<M: Maker>(
                     let priority = 10 + pipeline.criticality.priority().0 as u8;
                     let mut thread = of_priority(priority);
                     // Of each contender, so that all have the same machine.
-                    if pipeline.criticality == Criticality::High
-                        && let Some([_, core]) = own_cores()
-                    {
+                    let own = own_cores().filter(|_| pipeline.criticality == Criticality::High);
+                    let has_own_core = own.is_some();
+                    if let Some([_, core]) = own {
                         thread = thread.cores(CoreSet::new([core]));
                     }
                     let report = thread.apply();
                     let mut latencies = Vec::new();
                     for n in 0..pipeline.frames(duration).max(1) {
                         let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
-                        let ahead = due.saturating_since(device.now());
-                        if !ahead.is_zero() {
-                            thread::sleep(ahead);
-                        }
+                        await_frame(device, due, has_own_core);
                         let end = launcher.launch(number, pipeline).wait(contender.spins(pipeline));
                         // The end is when the thread goes on, as in a callback.
                         latencies.extend(end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3));

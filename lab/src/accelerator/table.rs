@@ -30,7 +30,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         "{table}Critical: a frame every {:?}, {:?} on the device in {} segments, due after {:?}. Others: segments of {:?}, \
          blocks of {:?} at most.\n\
          The pipelines ask for {:.0} % of the device: {}.\n\
-         The bounds are {}; in real time with {:?} beside each segment, {}.\n",
+         The bounds are {}; in real time with {:?} beside each segment, or {:?} if nobody sleeps, {}.\n",
         critical.period,
         critical.work(),
         critical.segments,
@@ -43,7 +43,8 @@ pub(crate) fn render(comparison: &Comparison) -> String {
             Device::Model => "proven",
             Device::Wgpu | Device::Cuda => "those of the longest segments and blocks that were measured",
         },
-        comparison.overhead,
+        comparison.overheads[0],
+        comparison.overheads[1],
         match comparison.device {
             Device::Model => "for wake-ups",
             Device::Wgpu | Device::Cuda => "the longest that was measured",

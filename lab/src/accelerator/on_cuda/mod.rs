@@ -6,8 +6,9 @@
 mod kernels;
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use rospin_accelerator::{Backend, Instant};
+use rospin_accelerator::{Accelerator, AcceleratorOptions, Backend, ClientOptions, Instant};
 use rospin_cuda::cudarc::driver::CudaEvent;
 use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Waiting};
 use rospin_measure::machine::Machine;
@@ -18,7 +19,7 @@ use super::comparison::{Comparison, Time};
 use super::contender::Contender;
 use super::device::{Device, Maker};
 use super::launch::Direct;
-use super::measure::{Measured, Part, measure};
+use super::measure::{Measured, Part, longest_overhead, measure};
 use super::options::Options;
 use super::real_time;
 use super::workload::{self, Criticality, Pipeline};
@@ -34,6 +35,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let kernels = Kernels::new(&loaded).map_err(Failure::run)?;
     let Measured { sizes, overhead } =
         measure(device, |criticality, rounds, part| kernels.segment(criticality, rounds, part));
+    let spinning = Arc::new(open(CudaOptions::new().waiting(Waiting::Spin))?);
+    let overheads = [overhead, overhead_of(spinning, sizes[0].rounds)?];
     let pipelines = workload::pipelines(options.load, sizes.map(|size| size.lengths));
     let contenders = Contender::on(Device::Cuda);
     let progress = options.outputs.progress(contenders.len(), options.duration);
@@ -59,12 +62,24 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         device: Device::Cuda,
         device_name,
         load: options.load,
-        durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
+        durations: [(Time::Virtual, Duration::ZERO), (Time::Real, options.duration)],
         shortfalls,
-        overhead,
+        overheads,
         pipelines,
         rows,
     })
+}
+
+/// Returns the longest time beside a segment's own on a device whose threads do not sleep, for a thread that does not
+/// either.
+fn overhead_of(device: Arc<CudaDevice>, rounds: u32) -> Result<Duration, Failure> {
+    let loaded = Loaded::new(&device).map_err(Failure::run)?;
+    let kernels = Kernels::new(&loaded).map_err(Failure::run)?;
+    let gpu = Accelerator::new(device, AcceleratorOptions::new());
+    let client = gpu.create_client(ClientOptions::new("measure")).expect("the depth is positive");
+    // The driver loads the kernels with the first ones.
+    let _ = longest_overhead(&client, true, || kernels.segment(Criticality::High, 1, Part::Inner));
+    Ok(longest_overhead(&client, true, || kernels.segment(Criticality::High, rounds, Part::Inner)))
 }
 
 fn open(options: CudaOptions) -> Result<CudaDevice, Failure> {

@@ -50,7 +50,7 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         load: options.load,
         durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
         shortfalls,
-        overhead,
+        overheads: [overhead; 2],
         pipelines,
         rows,
     })
