@@ -14,6 +14,9 @@
 //! their number. One more less urgent segment a lane, except for its own, can then be there each time that a segment
 //! begins to wait.
 //!
+//! A device with an urgent lane is two: that lane, whose requests wait for a block of the other one, and the other one,
+//! whose segments are preempted.
+//!
 //! Theorems and proofs: `book/src/analysis/accelerators.md`.
 
 use response_time_analysis::supply::Dedicated;
@@ -32,6 +35,24 @@ pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) policy: Policy,
     pub(crate) lanes: u64,
+    /// Lane for urgent requests beside the only other one; `None` if there is none.
+    pub(crate) urgent: Option<Urgent>,
+}
+
+/// Urgent lane of a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Urgent {
+    /// Priority from which on requests use it.
+    pub(crate) from: u32,
+    /// Longest time in nanoseconds for which a segment of the other lane cannot be preempted.
+    pub(crate) block: u64,
+}
+
+impl Device {
+    /// Returns true if requests of that priority use the urgent lane.
+    fn is_urgent(&self, priority: u32) -> bool {
+        self.urgent.is_some_and(|urgent| priority >= urgent.from)
+    }
 }
 
 /// Request that each activation of a callback sends to a device. Times are in nanoseconds, the longest ones.
@@ -105,7 +126,8 @@ pub(crate) fn time_on(known: &Known<'_>, callback: usize, device: usize) -> Opti
         return Some(each);
     }
     let response = known.responses[callback]?;
-    let blocked = if whole.policy == Policy::FixedPriority { blocked } else { 0 };
+    let counts_blocks = whole.policy == Policy::FixedPriority || known.system.devices[device].urgent.is_some();
+    let blocked = if counts_blocks { blocked } else { 0 };
     let foreign = whole.foreign(response.saturating_add(1)).saturating_add(blocked);
     Some(each.min(own + foreign.div_ceil(whole.lanes)))
 }
@@ -152,6 +174,8 @@ struct Queue<'a> {
     first: u64,
     /// Less urgent segments on the other lanes when a request goes on after a segment.
     again: u64,
+    /// True if urgent requests preempt these.
+    is_preempted: bool,
 }
 
 impl<'a> Queue<'a> {
@@ -159,12 +183,23 @@ impl<'a> Queue<'a> {
     fn of(known: &'a Known<'a>, callback: usize, device: usize, priority: u32) -> Option<Self> {
         let system = known.system;
         let plan = &system.callbacks[callback];
-        let Device { policy, lanes, .. } = system.devices[device];
+        let on = &system.devices[device];
+        let (policy, lanes) = (on.policy, on.lanes);
+        let is_urgent = on.is_urgent(priority);
         let is_fixed = policy == Policy::FixedPriority;
         let mut before = Vec::new();
         let (mut first, mut again) = (Vec::new(), Vec::new());
         for (other, mate) in users(system, device).filter(|(other, _)| *other != callback) {
-            let requests = || mate.requests.iter().filter(|request| request.device == device);
+            let of_device = || mate.requests.iter().filter(|request| request.device == device);
+            // Those of the same lane. An urgent request waits for blocks of the others only, and those others for all of
+            // the urgent work, in whatever order it comes.
+            let requests = || of_device().filter(|request| on.is_urgent(request.urgency(mate)) == is_urgent);
+            if !is_urgent && let Some(before_all) = urgent_work(known, other, device)? {
+                before.push(before_all);
+            }
+            if requests().next().is_none() {
+                continue;
+            }
             let precedes = |request: &&Request| !is_fixed || request.urgency(mate) >= priority;
             let cost: u64 = requests().filter(precedes).map(Request::total).sum();
             let whole: u64 = requests().map(Request::total).sum();
@@ -197,7 +232,12 @@ impl<'a> Queue<'a> {
             segments.sort_unstable_by(|one, other| other.cmp(one));
             segments.into_iter().take(usize::try_from(count).unwrap_or(0)).sum()
         };
-        let (first, again) = (longest(first, lanes), longest(again, lanes - 1));
+        let (mut first, mut again) = (longest(first, lanes), longest(again, lanes - 1));
+        if let Some(urgent) = on.urgent.filter(|_| is_urgent) {
+            // A less urgent segment of the same lane, or a block of the other one. Between two segments, a block.
+            first = first.max(urgent.block);
+            again = again.max(urgent.block);
+        }
         let earlier = if plan.in_flight > 1 {
             let own = plan.requests.iter().filter(|request| request.device == device);
             let each = own.map(|request| request.total() + first + request.segments.len() as u64 * again).sum();
@@ -206,7 +246,8 @@ impl<'a> Queue<'a> {
             None
         };
         known.budget.spend(GATHERING * before.len() as u64);
-        Some(Self { known, policy, lanes, before, earlier, first, again })
+        let is_preempted = on.urgent.is_some() && !is_urgent;
+        Some(Self { known, policy, lanes, before, earlier, first, again, is_preempted })
     }
 
     /// Returns the longest time for which less urgent segments are on the lanes while a request of so many segments
@@ -225,7 +266,9 @@ impl<'a> Queue<'a> {
 
     /// Returns the longest time from a request to its end.
     fn request(&self, request: &Request) -> Option<u64> {
-        let own = request.total() - request.last();
+        // A segment that may be preempted counts as one that has not begun until it ends.
+        let last = if self.is_preempted { 0 } else { request.last() };
+        let own = request.total() - last;
         let blocked = self.blocking(request.segments.len() as u64);
         let start = |at: u64| {
             let length = at.saturating_add(1);
@@ -246,8 +289,22 @@ impl<'a> Queue<'a> {
             let weight = 1 + self.before.iter().map(|work| work.arrivals.weight()).sum::<u64>();
             budget.fixed_point(&Supply::Whole(Dedicated::new()), limit, own, weight, start)?
         };
-        Some(found.saturating_add(request.last()))
+        Some(found.saturating_add(last))
     }
+}
+
+/// Returns the work on the urgent lane of a device by the requests of a callback, which comes before all of the other
+/// lane; the inner `None` if there is none, the outer one if it has no bound.
+fn urgent_work(known: &Known<'_>, callback: usize, device: usize) -> Option<Option<Before>> {
+    let on = &known.system.devices[device];
+    let plan = &known.system.callbacks[callback];
+    let requests = plan.requests.iter().filter(|request| request.device == device);
+    let cost: u64 = requests.filter(|request| on.is_urgent(request.urgency(plan))).map(Request::total).sum();
+    if cost == 0 {
+        return Some(None);
+    }
+    let (arrivals, response) = (known.arrivals[callback].clone()?, known.responses[callback]?);
+    Some(Some(Before { arrivals, carried: response, until: None, cost, whole: cost, pending: None }))
 }
 
 /// Returns the callbacks that use a device, by their numbers.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rospin_core::{EntityKind, GroupKind, PriorityMap};
 use rospin_scenario::{Await, Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
 
-use crate::accelerators::{Device, Request};
+use crate::accelerators::{Device, Request, Urgent};
 use crate::arrivals::Arrivals;
 use crate::curves::Curve;
 use crate::error::AnalysisError;
@@ -133,7 +133,8 @@ pub(crate) fn devices(scenario: &Scenario) -> Vec<Device> {
             "fifo" => Policy::Fifo,
             _ => Policy::FixedPriority,
         };
-        Device { name: plan.name.clone(), policy, lanes: u64::from(plan.lanes) }
+        let urgent = plan.urgent.map(|from| Urgent { from, block: nanos(plan.block) });
+        Device { name: plan.name.clone(), policy, lanes: u64::from(plan.lanes), urgent }
     };
     scenario.accelerators.iter().map(of).collect()
 }

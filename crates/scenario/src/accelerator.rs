@@ -1,6 +1,10 @@
 //! Accelerators of a scenario: devices, such as a GPU, on which callbacks await work.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+
+use crate::text;
 
 /// Device that callbacks share, such as a GPU. Requests wait for it in the order of its policy, and it picks anew
 /// between two segments of a request.
@@ -17,6 +21,14 @@ pub struct Accelerator {
     /// one lane.
     #[serde(default = "one")]
     pub lanes: u16,
+    /// Priority from which on requests use a lane of their own, which is urgent: they preempt a segment of the other lane
+    /// between two of its blocks. `None` if there is no such lane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub urgent: Option<u32>,
+    /// Longest block of a segment's kernels, or longest copy: the time for which an urgent request waits for a segment that
+    /// runs.
+    #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
+    pub block: Duration,
 }
 
 /// Returns the default policy of the crate `rospin-accelerator`.
@@ -35,6 +47,6 @@ impl Accelerator {
     /// Returns an accelerator with one lane and fixed priorities.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), policy: default_policy(), lanes: 1 }
+        Self { name: name.into(), policy: default_policy(), lanes: 1, urgent: None, block: Duration::ZERO }
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Happening {
     Awaited(u64, usize, u64),
     /// A segment of an accelerator ends, by the accelerator's number and the lane's.
     SegmentEnded(usize, usize),
+    /// A block of a segment ends, after which an urgent request preempts it, by the accelerator's number.
+    BlockEnded(usize),
     /// A message of the release with this number arrives.
     Message(usize),
     /// A delayed message arrives, by the number that it was sent with.

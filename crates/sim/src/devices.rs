@@ -2,7 +2,8 @@
 //!
 //! To the core, each await that is a request is an entity of a reentrant group, and each segment an activation that is
 //! released at the time of the request. So a request keeps its place in the order from segment to segment, and the
-//! requests of one await run one after the other.
+//! requests of one await run one after the other. An urgent lane has a scheduler of its own, and preempts the other one
+//! between the blocks of a segment.
 //!
 //! The crate `rospin-accelerator` itself is above the engine, which the simulator does not use.
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use rospin_core::policy::{Edf, Fifo, FixedPriority};
 use rospin_core::{
-    Activation, EntityId, EntityKind, EntitySpec, GroupKind, Instant, Policy, Priority, Scheduler, ThreadIndex,
+    Activation, EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Policy, Priority, Scheduler, ThreadIndex,
 };
 use rospin_scenario::Scenario;
 use rospin_scenario::draw::ExecutionTimes;
@@ -23,13 +24,56 @@ use crate::event::What;
 
 /// Device with its lanes, and the requests that wait for it.
 pub(crate) struct Device {
-    scheduler: Scheduler,
-    /// Segments on the lanes.
-    lanes: Vec<Option<Activation>>,
-    /// Awaits that are requests to the device, by the index of their entity.
-    clients: Vec<Client>,
+    /// The lanes that each run at their full speed.
+    ordinary: Pool,
+    /// The lane whose segments preempt that of the ordinary one between two blocks; `None` if there is none.
+    urgent: Option<Urgent>,
     /// Time of all segments that have started.
     pub(crate) busy: Duration,
+}
+
+/// Lanes with the requests that use them.
+struct Pool {
+    scheduler: Scheduler,
+    group: GroupId,
+    /// Segments on the lanes.
+    lanes: Vec<Option<OnLane>>,
+    /// Awaits that are requests to the device, by the index of their entity.
+    clients: Vec<Client>,
+}
+
+/// Urgent lane.
+struct Urgent {
+    pool: Pool,
+    /// Longest time for which a segment of the ordinary lane cannot be preempted.
+    block: Duration,
+    /// True while a request waits for the end of a block.
+    waits_for_block: bool,
+}
+
+/// Segment on a lane.
+struct OnLane {
+    activation: Activation,
+    /// Time for which it has run before `since`.
+    done: Duration,
+    length: Duration,
+    /// Time since which it has run; `None` while it is preempted.
+    since: Option<Instant>,
+}
+
+impl OnLane {
+    /// Returns the time of the segment's end if nothing preempts it; `None` while it is preempted.
+    fn end(&self) -> Option<Instant> {
+        Some(self.since? + (self.length - self.done))
+    }
+
+    /// Returns the time from `now` until the block that runs ends.
+    fn until_block_end(&self, now: Instant, block: Duration) -> Duration {
+        let Some(since) = self.since else { return Duration::ZERO };
+        let done = self.done + (now - since);
+        let into = Duration::from_nanos((done.as_nanos() % block.as_nanos().max(1)) as u64);
+        if into.is_zero() { Duration::ZERO } else { (block - into).min(self.length - done) }
+    }
 }
 
 /// An await that is a request: its times, and its requests that have not ended.
@@ -53,6 +97,7 @@ struct Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Port {
     device: usize,
+    is_urgent: bool,
     client: usize,
 }
 
@@ -69,58 +114,100 @@ pub(crate) fn devices(
     let mut devices = Vec::new();
     let mut ports: Ports = scenario.callbacks.iter().map(|plan| vec![None; plan.awaits.len()]).collect();
     for (number, accelerator) in scenario.accelerators.iter().enumerate() {
-        let policy: Box<dyn Policy> = match accelerator.policy.as_str() {
-            "edf" => Box::new(Edf::new()),
-            "fifo" => Box::new(Fifo::new()),
-            _ => Box::new(FixedPriority::new()),
-        };
-        let mut scheduler = Scheduler::new(policy);
-        let group = scheduler.add_group(GroupKind::Reentrant);
-        let mut clients = Vec::new();
+        let mut ordinary = Pool::new(&accelerator.policy, accelerator.lanes);
+        let mut urgent = Pool::new(&accelerator.policy, 1);
         for (callback, plan) in scenario.callbacks.iter().enumerate() {
             for (place, pause) in plan.awaits.iter().enumerate() {
                 if pause.accelerator.as_ref() != Some(&accelerator.name) {
                     continue;
                 }
                 let own = priorities.get(callback).copied().unwrap_or_default();
-                let mut spec = EntitySpec::new(&plan.name, EntityKind::Waitable, group)
-                    .priority(pause.priority.map_or(own, Priority));
+                let priority = pause.priority.map_or(own, Priority);
+                let is_urgent = accelerator.urgent.is_some_and(|from| priority.0 >= from);
+                let pool = if is_urgent { &mut urgent } else { &mut ordinary };
+                let mut spec = EntitySpec::new(&plan.name, EntityKind::Waitable, pool.group).priority(priority);
                 spec.deadline = plan.relative_deadline();
-                let id = scheduler.add_entity(spec).map_err(SimulationError::Refused)?;
+                let id = pool.scheduler.add_entity(spec).map_err(SimulationError::Refused)?;
                 let draws = |(segment, time)| {
                     ExecutionTimes::new(time, seed, &format!("{} segment {place}.{segment}", plan.name))
                 };
-                ports[callback][place] = Some(Port { device: number, client: clients.len() });
+                ports[callback][place] = Some(Port { device: number, is_urgent, client: pool.clients.len() });
                 let segments = pause.segments.iter().enumerate().map(draws).collect();
-                clients.push(Client { id, segments, waiting: VecDeque::new() });
+                pool.clients.push(Client { id, segments, waiting: VecDeque::new() });
             }
         }
-        let lanes = (0..accelerator.lanes).map(|_| None).collect();
-        devices.push(Device { scheduler, lanes, clients, busy: Duration::ZERO });
+        let block = accelerator.block;
+        let urgent = accelerator.urgent.map(|_| Urgent { pool: urgent, block, waits_for_block: false });
+        devices.push(Device { ordinary, urgent, busy: Duration::ZERO });
     }
     Ok((devices, ports))
+}
+
+impl Pool {
+    fn new(policy: &str, lanes: u16) -> Self {
+        let policy: Box<dyn Policy> = match policy {
+            "edf" => Box::new(Edf::new()),
+            "fifo" => Box::new(Fifo::new()),
+            _ => Box::new(FixedPriority::new()),
+        };
+        let mut scheduler = Scheduler::new(policy);
+        let group = scheduler.add_group(GroupKind::Reentrant);
+        Self { scheduler, group, lanes: (0..lanes).map(|_| None).collect(), clients: Vec::new() }
+    }
+
+    /// Takes the segment that comes first in the order of the policy, for an idle lane. Returns its callback; `None` if
+    /// there is none.
+    fn start_on(&mut self, lane: usize, now: Instant) -> Option<(usize, Duration)> {
+        // A turn without a segment takes an activation out of the ready set.
+        while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {
+            let request = self.clients[activation.entity.index()].waiting.front_mut();
+            let Some((length, callback)) = request.and_then(|it| Some((it.left.pop_front()?, it.callback))) else {
+                self.scheduler.complete(now, &activation);
+                continue;
+            };
+            self.lanes[lane] = Some(OnLane { activation, done: Duration::ZERO, length, since: Some(now) });
+            return Some((callback, length));
+        }
+        None
+    }
+}
+
+impl Device {
+    /// Returns the pool of a lane, and the lane's number in it. The urgent lane comes after the others.
+    fn pool_of(&mut self, lane: usize) -> Option<(&mut Pool, usize)> {
+        let ordinary = self.ordinary.lanes.len();
+        if lane < ordinary {
+            return Some((&mut self.ordinary, lane));
+        }
+        Some((&mut self.urgent.as_mut()?.pool, lane - ordinary))
+    }
 }
 
 impl Driver<'_> {
     /// Sends the request of an await to its accelerator.
     pub(crate) fn request(&mut self, port: Port, callback: usize, sequence: u64) {
-        let client = &mut self.devices[port.device].clients[port.client];
+        let device = &mut self.devices[port.device];
+        let pool = match &mut device.urgent {
+            Some(urgent) if port.is_urgent => &mut urgent.pool,
+            _ => &mut device.ordinary,
+        };
+        let client = &mut pool.clients[port.client];
         let left = client.segments.iter_mut().map(ExecutionTimes::draw).collect();
         client.waiting.push_back(Request { callback, sequence, requested: self.now, left });
-        let (id, is_first) = (client.id, client.waiting.len() == 1);
-        self.emit(self.callbacks[callback].executor, What::Requested(callback, port.device));
-        if is_first {
-            self.devices[port.device].scheduler.release(self.now, id);
+        if client.waiting.len() == 1 {
+            pool.scheduler.release(self.now, client.id);
         }
+        self.emit(self.callbacks[callback].executor, What::Requested(callback, port.device));
         self.start_segments(port.device);
     }
 
-    /// Ends the segment on a lane, and the request if that was the last one.
+    /// Ends the segment on a lane if it ends now, and the request if that was the last one.
     pub(crate) fn segment_ended(&mut self, device: usize, lane: usize) {
-        let Device { scheduler, lanes, clients, .. } = &mut self.devices[device];
-        let Some(activation) = lanes[lane].take() else { return };
-        scheduler.complete(self.now, &activation);
-        let client = &mut clients[activation.entity.index()];
+        let Some((pool, place)) = self.devices[device].pool_of(lane) else { return };
+        // A segment that was preempted ends later than it was expected to.
+        let Some(on) = pool.lanes[place].take_if(|on| on.end() == Some(self.now)) else { return };
+        pool.scheduler.complete(self.now, &on.activation);
+        let client = &mut pool.clients[on.activation.entity.index()];
         // The request of the segment is the first one of its client until it ends.
         let Some(request) = client.waiting.front() else { return };
         let (callback, sequence, is_over) = (request.callback, request.sequence, request.left.is_empty());
@@ -128,7 +215,7 @@ impl Driver<'_> {
             client.waiting.pop_front();
         }
         if let Some(next) = client.waiting.front() {
-            scheduler.release(next.requested, client.id);
+            pool.scheduler.release(next.requested, client.id);
         }
         self.emit(self.callbacks[callback].executor, What::SegmentEnded(callback, device, lane));
         if is_over {
@@ -137,23 +224,70 @@ impl Driver<'_> {
         self.start_segments(device);
     }
 
-    /// Gives idle lanes the segments that come first in the order of the policy.
+    /// Ends the wait of an urgent request for the end of a block.
+    pub(crate) fn block_ended(&mut self, device: usize) {
+        if let Some(urgent) = &mut self.devices[device].urgent {
+            urgent.waits_for_block = false;
+        }
+        self.start_segments(device);
+    }
+
+    /// Gives idle lanes the segments that come first in the order of the policy. The urgent lane and the ordinary one
+    /// share the device.
     fn start_segments(&mut self, device: usize) {
-        for lane in 0..self.devices[device].lanes.len() {
-            let Device { scheduler, lanes, clients, busy } = &mut self.devices[device];
-            if lanes[lane].is_some() {
+        if self.devices[device].urgent.is_some() && !self.start_urgent(device) {
+            return;
+        }
+        for lane in 0..self.devices[device].ordinary.lanes.len() {
+            let ordinary = &mut self.devices[device].ordinary;
+            if let Some(on) = &mut ordinary.lanes[lane] {
+                // Nothing urgent is there any more.
+                if on.since.is_none() {
+                    on.since = Some(self.now);
+                    self.agenda.push(self.now + (on.length - on.done), Happening::SegmentEnded(device, lane));
+                }
                 continue;
             }
-            let Some(activation) = scheduler.next(self.now, ThreadIndex(lane as u16)) else { return };
-            let request = clients[activation.entity.index()].waiting.front_mut();
-            let Some((length, callback)) = request.and_then(|it| Some((it.left.pop_front()?, it.callback))) else {
-                scheduler.complete(self.now, &activation);
-                continue;
-            };
-            lanes[lane] = Some(activation);
-            *busy += length;
-            self.agenda.push(self.now + length, Happening::SegmentEnded(device, lane));
-            self.emit(self.callbacks[callback].executor, What::SegmentStarted(callback, device, lane));
+            let Some((callback, length)) = ordinary.start_on(lane, self.now) else { return };
+            self.started(device, lane, callback, length);
         }
+    }
+
+    /// Starts the urgent segment that comes first, preempting the ordinary one at the end of its block. Returns true if
+    /// the device is free for ordinary segments.
+    fn start_urgent(&mut self, device: usize) -> bool {
+        let Device { ordinary, urgent: Some(urgent), .. } = &mut self.devices[device] else { return true };
+        if urgent.pool.lanes[0].is_some() {
+            return false;
+        }
+        if !urgent.pool.scheduler.has_candidates() {
+            return true;
+        }
+        let running = ordinary.lanes.iter_mut().flatten().find(|on| on.since.is_some());
+        if let Some(on) = running {
+            let wait = on.until_block_end(self.now, urgent.block);
+            if !wait.is_zero() {
+                if !urgent.waits_for_block {
+                    urgent.waits_for_block = true;
+                    self.agenda.push(self.now + wait, Happening::BlockEnded(device));
+                }
+                // The ordinary lane goes on meanwhile, and gets nothing new.
+                return false;
+            }
+            if let Some(since) = on.since.take() {
+                on.done += self.now - since;
+            }
+        }
+        let lane = ordinary.lanes.len();
+        let Some((callback, length)) = urgent.pool.start_on(0, self.now) else { return true };
+        self.started(device, lane, callback, length);
+        false
+    }
+
+    /// Takes note that a segment started on a lane.
+    fn started(&mut self, device: usize, lane: usize, callback: usize, length: Duration) {
+        self.devices[device].busy += length;
+        self.agenda.push(self.now + length, Happening::SegmentEnded(device, lane));
+        self.emit(self.callbacks[callback].executor, What::SegmentStarted(callback, device, lane));
     }
 }

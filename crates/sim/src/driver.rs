@@ -216,6 +216,7 @@ impl<'a> Driver<'a> {
             Happening::ClockJump(fault) => self.jump(fault),
             Happening::Awaited(_, callback, sequence) => self.awaited(callback, sequence),
             Happening::SegmentEnded(device, lane) => self.segment_ended(device, lane),
+            Happening::BlockEnded(device) => self.block_ended(device),
             Happening::Message(release) => {
                 for place in 0..self.arrivals[release].1.len() {
                     self.deliver(self.arrivals[release].1[place], Vec::new());

@@ -189,6 +189,23 @@ fn no_bound_exceeds_the_published_one() {
     assert!(smaller > compared / 4 && compared > 100, "{smaller} of {compared}");
 }
 
+/// The urgent one waits for a block of 1 before each of its two segments, 3 of its own, and 2 on the processor. The
+/// middle one ends on the device after 5 of the low one, 10 of its own, and two urgent requests, 3 each, at 21. The low
+/// one ends after 15 of its own, a middle one, and two urgent ones, at 31.
+#[test]
+fn requests_on_an_urgent_lane_wait_for_blocks_and_preempt_the_others() {
+    let mut scenario = three("fixed-priority", 1, [20, 50, 100]);
+    scenario.accelerators[0].urgent = Some(9);
+    scenario.accelerators[0].block = ms(1);
+    let report = Analysis::new(&scenario).run().unwrap();
+    assert_eq!(bounds(&report), [Some(7), Some(23), Some(33)]);
+    let seen = Simulation::new(&scenario).unwrap().run().unwrap();
+    let longest: Vec<Duration> = seen.callbacks.iter().map(|callback| callback.response.max).collect();
+    // All three come at once: the low one begins first where it is the first to ask, and is preempted after its block.
+    assert!(longest[0] <= ms(7) && longest[0] >= ms(5), "{longest:?}");
+    assert!(longest[1] <= ms(23) && longest[2] <= ms(33), "{longest:?}");
+}
+
 #[test]
 fn an_overloaded_accelerator_is_named_with_its_load() {
     let mut scenario = three("fixed-priority", 1, [20, 50, 100]);
@@ -211,6 +228,10 @@ fn random(seed: u64) -> Scenario {
         let mut device = Accelerator::new(format!("d{number}"));
         Accelerator::POLICIES[[0, 0, 0, 1, 2][rng.below(5) as usize]].clone_into(&mut device.policy);
         device.lanes = [1, 1, 1, 2, 3][rng.below(5) as usize];
+        if device.lanes == 1 && rng.below(3) == 0 {
+            device.urgent = Some(1 + rng.below(3) as u32);
+            device.block = us(1 + rng.below(100));
+        }
         scenario.accelerators.push(device);
     }
     let executors = 1 + rng.below(4);
@@ -280,7 +301,11 @@ fn no_simulation_exceeds_a_bound() {
     let mut waited = 0;
     let compared = bounded::compare(seeds, random, |scenario, _, outcome| {
         let mut free = scenario.clone();
-        free.accelerators.iter_mut().for_each(|device| device.lanes = 64);
+        for device in &mut free.accelerators {
+            device.lanes = 64;
+            device.urgent = None;
+            device.block = Duration::ZERO;
+        }
         let free = Simulation::new(&free).unwrap().run().unwrap();
         let pairs = free.callbacks.iter().zip(&outcome.callbacks);
         waited += pairs.filter(|(free, seen)| seen.response.max > free.response.max).count() as u64;

@@ -23,6 +23,14 @@ impl Scenario {
             })?;
             let lanes = (1..=LANES_MAX).contains(&accelerator.lanes);
             table.require("lanes", lanes, || format!("an accelerator has 1 to {LANES_MAX} lanes"))?;
+            table.require("urgent", accelerator.urgent.is_none() || accelerator.lanes == 1, || {
+                "an accelerator with an urgent lane has one other lane, `lanes = 1`: its streams share the processors".to_owned()
+            })?;
+            table.require("block", accelerator.urgent.is_some() != accelerator.block.is_zero(), || {
+                "`urgent = 9` and `block = \"100 us\"` go together: from which priority on requests preempt others, and after how \
+                 long at most"
+                    .to_owned()
+            })?;
         }
         Ok(())
     }
