@@ -5,8 +5,8 @@
 //!   reports the ends.
 //! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and
 //!   to pinned memory, with kernels from PTX, or a graph that was captured before.
-//! - A [`FramePool`] has frames for images of ordinary messages, which are copied to the device once, and by whoever
-//!   runs the first kernel on them.
+//! - A [`FramePool`] has frames for images of ordinary messages, which are copied to the device once for all kernels
+//!   that read them.
 //! - [`Pinned`] is memory of others that the device copies from and to directly.
 //!
 //! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a

@@ -24,8 +24,10 @@ use pool::{Copies, NoFrame, Pool, Published, Reading, Written};
 /// - A subscription that runs kernels asks for the bytes by [`read_on`] within a segment. The first one has them copied
 ///   to the device, from pinned memory, on an urgent stream of the pool; all others use that copy. Each stream waits by
 ///   an event until it is there, no thread does.
-/// - All other subscriptions read the message as always. Those of this process read the pinned memory itself, and those
-///   of other processes get the bytes by the middleware.
+/// - All other subscriptions read the message as always. Those of this process get the bytes in ordinary memory, copied
+///   once for all of them; [`Blob::read_in_place`] reads the pinned memory itself, as the encoder does for those of other
+///   processes. Pinned memory is not lent to readers for longer, since the driver copies from it without waiting: a
+///   reader who has a slice copied to a device, and drops the message, would get parts of the next image.
 ///
 /// All memory is allocated with the pool, and freed with the last handle and message of it, which waits for the device.
 /// A frame is free again once its message is dropped, and the device does not use it any more.
@@ -79,6 +81,8 @@ pub struct Copied {
     pub to_device: u64,
     /// Bytes that were copied from the device to pinned memory.
     pub to_host: u64,
+    /// Bytes that were copied from pinned to ordinary memory, for readers who may keep them.
+    pub for_readers: u64,
 }
 
 /// Errors of frames.
@@ -132,8 +136,8 @@ impl FramePool {
     /// Returns the bytes that the frames have had copied so far.
     #[must_use]
     pub fn copied(&self) -> Copied {
-        let (to_device, to_host) = self.0.copied();
-        Copied { to_device, to_host }
+        let [to_device, to_host, for_readers] = self.0.copied();
+        Copied { to_device, to_host, for_readers }
     }
 }
 
@@ -206,7 +210,14 @@ impl BlobMemory for FrameMemory {
     }
 
     fn bytes(&self) -> Result<Bytes, BlobMemoryError> {
-        self.0.bytes().map_err(|error| BlobMemoryError(error.to_string()))
+        let bytes = self.0.bytes().map_err(|error| BlobMemoryError(error.to_string()))?;
+        self.0.count_copy();
+        Ok(Bytes::copy_from_slice(bytes))
+    }
+
+    fn read_in_place(&self, read: &mut dyn FnMut(&[u8])) -> Result<(), BlobMemoryError> {
+        read(self.0.bytes().map_err(|error| BlobMemoryError(error.to_string()))?);
+        Ok(())
     }
 }
 

@@ -17,7 +17,6 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
 use rospin_engine::Mutex;
 
 use super::driver::{Driver, Memory};
@@ -78,6 +77,7 @@ impl<D: Driver> Slot<D> {
 struct Copied {
     to_device: AtomicU64,
     to_host: AtomicU64,
+    for_readers: AtomicU64,
 }
 
 /// The streams of a pool's copies. None is on a stream that asks for it: what that one still has before it would delay
@@ -126,9 +126,10 @@ impl<D: Driver> Pool<D> {
         self.count
     }
 
-    /// Returns the bytes that were copied to the device, and from it.
-    pub(crate) fn copied(&self) -> (u64, u64) {
-        (self.copied.to_device.load(Ordering::Relaxed), self.copied.to_host.load(Ordering::Relaxed))
+    /// Returns the bytes that were copied to the device, from it, and for readers.
+    pub(crate) fn copied(&self) -> [u64; 3] {
+        let Copied { to_device, to_host, for_readers } = &self.copied;
+        [to_device, to_host, for_readers].map(|bytes| bytes.load(Ordering::Relaxed))
     }
 
     /// Takes a frame that neither messages nor the device use.
@@ -288,14 +289,21 @@ impl<D: Driver> Published<D> {
     }
 
     /// Returns the content in the host's memory. Waits until it is there; it is copied at most once.
-    pub(crate) fn bytes(self: &Arc<Self>) -> Result<Bytes, D::Error> {
+    pub(crate) fn bytes(&self) -> Result<&[u8], D::Error> {
         let coming = self.ask_for_bytes()?;
         if let Some(coming) = coming {
             // Without the lock, so that streams need not wait for the device to read the frame.
             self.pool.driver.synchronize(&coming)?;
             self.state.lock().place.host = true;
         }
-        Ok(Bytes::from_owner(HostBytes(Arc::clone(self))))
+        // SAFETY: the host's memory has so many bytes. It has the content, so that nobody writes to it while the frame
+        // is there.
+        Ok(unsafe { slice::from_raw_parts(self.memory.host.as_ptr(), self.bytes) })
+    }
+
+    /// Counts the content as copied for readers.
+    pub(crate) fn count_copy(&self) {
+        self.pool.copied.for_readers.fetch_add(self.bytes as u64, Ordering::Relaxed);
     }
 
     /// Has the content copied to the host unless it is there. Returns the event to wait for, if any.
@@ -331,17 +339,6 @@ impl<D: Driver> Drop for Published<D> {
         if let Some(slot) = slot {
             self.pool.give_back(slot);
         }
-    }
-}
-
-/// The content of a published frame in the host's memory, where it is.
-struct HostBytes<D: Driver>(Arc<Published<D>>);
-
-impl<D: Driver> AsRef<[u8]> for HostBytes<D> {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: the host's memory has so many bytes. It has the content, so that nobody writes to it while the frame
-        // is there.
-        unsafe { slice::from_raw_parts(self.0.memory.host.as_ptr(), self.0.bytes) }
     }
 }
 

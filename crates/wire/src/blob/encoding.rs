@@ -12,8 +12,14 @@ use crate::cdr::{BLOB, SharedBytes};
 impl Serialize for Blob {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = self.try_as_slice().map_err(S::Error::custom)?;
-        if serializer.is_human_readable() { serializer.collect_seq(bytes) } else { serializer.serialize_bytes(bytes) }
+        let serialize = |bytes: &[u8]| {
+            if serializer.is_human_readable() {
+                serializer.collect_seq(bytes)
+            } else {
+                serializer.serialize_bytes(bytes)
+            }
+        };
+        self.read_in_place(serialize).map_err(S::Error::custom)?
     }
 }
 

@@ -22,14 +22,25 @@ pub trait BlobMemory: Any + Send + Sync {
         self.len() == 0
     }
 
-    /// Returns the bytes, as many as [`len`](Self::len) says. Waits until the device has written them. Memory that the
-    /// processor reads, too, is shared; from other memory they are copied.
+    /// Returns the bytes, as many as [`len`](Self::len) says. Waits until the device has written them. Readers may keep
+    /// them, and copy them to devices without waiting for that. So they must be a copy, unless the memory is that of a
+    /// program's own.
     ///
     /// It must not read the blob that this memory is in.
     ///
     /// # Errors
     /// If the device does not give them.
     fn bytes(&self) -> Result<Bytes, BlobMemoryError>;
+
+    /// Calls `read` with the bytes where they are, once the device has written them, if the processor can read them
+    /// there. Otherwise does nothing, and the bytes are copied.
+    ///
+    /// # Errors
+    /// If the device does not give them.
+    fn read_in_place(&self, read: &mut dyn FnMut(&[u8])) -> Result<(), BlobMemoryError> {
+        let _ = read;
+        Ok(())
+    }
 }
 
 /// Error of bytes that lie in memory of a device, and cannot be had: the device's reason.
@@ -75,10 +86,36 @@ impl Lent {
             return Ok(bytes);
         }
         let bytes = self.memory.bytes()?;
-        if bytes.len() != self.len() {
-            return Err(BlobMemoryError(format!("there are {} bytes, and it gave {}", self.len(), bytes.len())));
-        }
+        self.check(&bytes)?;
         Ok(self.bytes.get_or_init(|| bytes))
+    }
+
+    /// Calls the function with the bytes, where they are if that is possible.
+    pub(super) fn read_in_place<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Result<R, BlobMemoryError> {
+        if let Some(bytes) = self.bytes.get() {
+            return Ok(read(bytes));
+        }
+        let mut read = Some(read);
+        let mut result = None;
+        self.memory.read_in_place(&mut |bytes| {
+            if let Some(read) = read.take() {
+                result = Some(self.check(bytes).map(|()| read(bytes)));
+            }
+        })?;
+        match (result, read) {
+            (Some(result), _) => result,
+            (None, Some(read)) => Ok(read(self.bytes()?)),
+            (None, None) => unreachable!("who takes the function leaves a result"),
+        }
+    }
+
+    /// Checks that the device has given as many bytes as there are.
+    fn check(&self, bytes: &[u8]) -> Result<(), BlobMemoryError> {
+        let (own, given) = (self.len(), bytes.len());
+        if own == given {
+            return Ok(());
+        }
+        Err(BlobMemoryError(format!("there are {own} bytes, and it gave {given}")))
     }
 
     /// Returns the bytes for a reader who takes no error.
@@ -114,6 +151,8 @@ mod tests {
         asked: AtomicUsize,
         is_lost: bool,
         excess: usize,
+        /// True if the bytes can be read where they are.
+        is_in_place: bool,
     }
 
     impl BlobMemory for Counted {
@@ -129,6 +168,19 @@ mod tests {
             let mut copy = self.content.clone();
             copy.resize(copy.len() + self.excess, 0);
             Ok(copy.into())
+        }
+
+        fn read_in_place(&self, read: &mut dyn FnMut(&[u8])) -> Result<(), BlobMemoryError> {
+            if self.is_in_place && self.is_lost {
+                return Err(BlobMemoryError("it is lost".to_owned()));
+            }
+            if self.is_in_place {
+                let given = vec![0; self.content.len() + self.excess];
+                read(if self.excess > 0 { &given } else { &self.content });
+                // A second call is none.
+                read(&self.content);
+            }
+            Ok(())
         }
     }
 
@@ -166,6 +218,24 @@ mod tests {
         });
         assert_eq!(memory.asked.load(Ordering::SeqCst), 1);
         assert_eq!(blob.try_as_slice().unwrap().as_ptr(), blob.as_ptr());
+    }
+
+    #[test]
+    fn bytes_that_can_be_read_where_they_are_are_encoded_from_there() {
+        let memory = Arc::new(Counted { content: vec![1, 2, 3], is_in_place: true, ..Counted::default() });
+        let place = memory.content.as_ptr();
+        let blob = Blob::from_memory(Arc::clone(&memory) as _);
+        assert_eq!(blob.read_in_place(|bytes| (bytes.as_ptr(), bytes.len())), Ok((place, 3)));
+        assert_eq!(from_payload::<Blob>(&to_payload(&blob).unwrap()).unwrap(), [1, 2, 3]);
+        assert_eq!(serde_json::to_string(&blob).unwrap(), "[1,2,3]");
+        assert_eq!(memory.asked.load(Ordering::SeqCst), 0);
+        // Readers who may keep them get a copy, which is there for all from then on.
+        assert_eq!((blob[0], memory.asked.load(Ordering::SeqCst)), (1, 1));
+        assert_eq!(blob.read_in_place(|bytes| bytes.as_ptr()), Ok(blob.as_ptr()));
+        assert_eq!(Blob::from([4]).read_in_place(|bytes| bytes[0]), Ok(4));
+        let mut own = Blob::from([4]);
+        own.push(5);
+        assert_eq!(own.read_in_place(|bytes| bytes.len()), Ok(2));
     }
 
     #[test]
@@ -207,9 +277,11 @@ mod tests {
 
     #[test]
     fn a_device_that_gives_nothing_is_an_error_where_one_can_be_returned() {
-        let lost = Counted { content: vec![1, 2], is_lost: true, ..Counted::default() };
-        let wrong = Counted { content: vec![1, 2], excess: 1, ..Counted::default() };
-        for (memory, reason) in [(lost, "it is lost"), (wrong, "there are 2 bytes, and it gave 3")] {
+        let lost = |is_in_place| Counted { content: vec![1, 2], is_lost: true, is_in_place, ..Counted::default() };
+        let wrong = |is_in_place| Counted { content: vec![1, 2], excess: 1, is_in_place, ..Counted::default() };
+        let (is_lost, is_wrong) = ("it is lost", "there are 2 bytes, and it gave 3");
+        let all = [(lost(false), is_lost), (lost(true), is_lost), (wrong(false), is_wrong), (wrong(true), is_wrong)];
+        for (memory, reason) in all {
             let blob = Blob::from_memory(Arc::new(memory));
             assert!(blob.try_as_slice().unwrap_err().to_string().ends_with(reason));
             assert!(to_payload(&blob).unwrap_err().to_string().ends_with(reason));

@@ -57,9 +57,9 @@ use memory::Lent;
 ///
 /// The bytes may lie in memory of a device, such as a GPU: see [`from_memory`](Self::from_memory). Who knows the device
 /// gets that [`memory`](Self::memory), and copies nothing. Everybody else reads the blob as always. The first one to do
-/// so waits until the device has written the bytes, and has them copied if the processor cannot read them where they
-/// are; all clones share the result. That and a write are the only times at which a blob blocks. [`len`](Self::len)
-/// does not.
+/// so waits until the device has written the bytes, and has them copied; all clones share the result. Who keeps no
+/// reference to them may [read them in place](Self::read_in_place) instead, as encoders do. [`len`](Self::len) neither
+/// waits nor copies.
 #[derive(Clone)]
 pub struct Blob(Held);
 
@@ -143,6 +143,23 @@ impl Blob {
             Held::Shared(bytes) => Ok(bytes),
             Held::Own(vector) => Ok(vector),
             Held::Lent(lent) => lent.bytes().map(|bytes| &**bytes),
+        }
+    }
+
+    /// Calls the function with the bytes, and returns its result. Bytes in memory of a device are not copied for that if
+    /// the processor can read them where they are. It still waits until the device has written them.
+    ///
+    /// The function must not have them copied to a device without waiting for the end of the copy: the memory may be
+    /// used for other bytes afterwards.
+    ///
+    /// # Errors
+    /// If they are in memory of a device, and it does not give them.
+    #[inline]
+    pub fn read_in_place<R>(&self, read: impl FnOnce(&[u8]) -> R) -> Result<R, BlobMemoryError> {
+        match &self.0 {
+            Held::Shared(bytes) => Ok(read(bytes)),
+            Held::Own(vector) => Ok(read(vector)),
+            Held::Lent(lent) => lent.read_in_place(read),
         }
     }
 
