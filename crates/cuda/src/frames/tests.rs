@@ -205,7 +205,8 @@ impl World {
     }
 
     fn take(&self) -> Written<Model> {
-        self.pool.take().ok().expect("a frame is free")
+        let Ok(frame) = self.pool.take() else { panic!("a frame is free") };
+        frame
     }
 
     fn publish(&self, value: u8) -> Arc<Published<Model>> {
@@ -269,7 +270,7 @@ fn a_frame_that_no_kernel_reads_is_not_copied_and_readers_of_the_host_share_it()
     let place = frame.bytes().as_ptr();
     let frame = frame.publish();
     let bytes = frame.bytes().unwrap();
-    assert_eq!((bytes.as_ptr(), &bytes[..], frame.len()), (place, &[3; 10][..], 10));
+    assert_eq!((bytes.as_ptr(), bytes, frame.len()), (place, &[3; 10][..], 10));
     assert_eq!(world.pool.copied(), [0, 0, 0]);
     // The other frame is free, and this one as soon as nobody has it. It has its length again.
     let other = world.take();
