@@ -444,8 +444,8 @@ impl LocalEnd {
         waiters.wake();
     }
 
-    /// Returns true if there are subscriptions of other forms, which get the messages of this publisher encoded. Neither
-    /// blocks nor locks.
+    /// Returns true if there are subscriptions of other forms, which get the messages of this publisher encoded.
+    /// Neither blocks nor locks.
     pub(crate) fn crosses(&self) -> bool {
         self.crosses.load(Ordering::Acquire)
     }
@@ -467,8 +467,8 @@ impl LocalEnd {
     ) {
         let mut state = self.topic.lock();
         if payload.is_none() && state.crosses(self) {
-            // A subscription of another form came meanwhile. Encoding is code of the message's type, so it is done without the
-            // lock.
+            // A subscription of another form came meanwhile. Encoding is code of the message's type, so it is done
+            // without the lock.
             drop(state);
             payload = encode();
             state = self.topic.lock();

@@ -25,11 +25,12 @@ pub trait Kernels: Send + Sync + 'static {
     /// Pins the memory of a client for the device, which then copies from and to it without the processor. Called once
     /// for each client, before its first request, on the thread of its connection. Memory is not pinned by default.
     ///
-    /// A driver may hold up its other callers meanwhile. So leave the memory of clients as it is that come and go at will.
+    /// A driver may hold up its other callers meanwhile. So leave the memory of clients as it is that come and go at
+    /// will.
     ///
     /// The result is dropped before the memory is unmapped, by whoever drops the last handle of the memory. It must not
-    /// have one itself. It has to unpin the memory, and to wait for copies that are under way: the work of a segment may
-    /// have dropped its regions before the device has ended it.
+    /// have one itself. It has to unpin the memory, and to wait for copies that are under way: the work of a segment
+    /// may have dropped its regions before the device has ended it.
     ///
     /// # Errors
     /// If the device cannot, in words. The server logs the first error, and goes on with memory that is not pinned.

@@ -141,8 +141,8 @@ impl SharedMemory {
     }
 
     /// Returns the address of the first byte, for a device. It is mapped as long as there is a handle of the memory, or
-    /// what keeps it [pinned](crate::Kernels::pin). The other process may change the bytes at any time, so there must be
-    /// no reference to them.
+    /// what keeps it [pinned](crate::Kernels::pin). The other process may change the bytes at any time, so there must
+    /// be no reference to them.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
         self.mapping.start

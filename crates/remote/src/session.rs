@@ -98,8 +98,8 @@ fn pin<K: Kernels>(shared: &Shared<K>, name: &str, memory: &SharedMemory) {
             if !shared.is_unpinned.swap(true, Ordering::Relaxed) {
                 log::warn!(
                     target: "rospin",
-                    "the memory of client `{name}` of the accelerator, and perhaps that of others, is not pinned for the \
-                     device, so that each copy takes longer: {reason}"
+                    "the memory of client `{name}` of the accelerator, and perhaps that of others, is not pinned for \
+                     the device, so that each copy takes longer: {reason}"
                 );
             }
         }

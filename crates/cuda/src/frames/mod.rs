@@ -25,8 +25,8 @@ use pool::{Copies, NoFrame, Pool, Published, Reading, Written};
 ///   to the device, from pinned memory, on an urgent stream of the pool; all others use that copy. Each stream waits by
 ///   an event until it is there, no thread does.
 /// - All other subscriptions read the message as always. Those of this process get the bytes in ordinary memory, copied
-///   once for all of them; [`Blob::read_in_place`] reads the pinned memory itself, as the encoder does for those of other
-///   processes. Pinned memory is not lent to readers for longer, since the driver copies from it without waiting: a
+///   once for all of them; [`Blob::read_in_place`] reads the pinned memory itself, as the encoder does for those of
+///   other processes. Pinned memory is not lent to readers for longer, since the driver copies from it without waiting: a
 ///   reader who has a slice copied to a device, and drops the message, would get parts of the next image.
 ///
 /// All memory is allocated with the pool, and freed with the last handle and message of it, which waits for the device.

@@ -146,8 +146,8 @@ impl Blob {
         }
     }
 
-    /// Calls the function with the bytes, and returns its result. Bytes in memory of a device are not copied for that if
-    /// the processor can read them where they are. It still waits until the device has written them.
+    /// Calls the function with the bytes, and returns its result. Bytes in memory of a device are not copied for that
+    /// if the processor can read them where they are. It still waits until the device has written them.
     ///
     /// The function must not have them copied to a device without waiting for the end of the copy: the memory may be
     /// used for other bytes afterwards.
