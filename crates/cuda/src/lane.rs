@@ -14,6 +14,10 @@ use crate::open::Waiting;
 use crate::thread;
 use crate::work::CudaWork;
 
+/// The time between two questions of a thread that spins, in nanoseconds. The driver answers under a lock, which threads
+/// need that launch.
+const QUESTION_GAP_NS: u64 = 3_000;
+
 /// A stream with its segments.
 pub(crate) struct Lane {
     stream: Arc<CudaStream>,
@@ -141,10 +145,15 @@ fn wait_for(end: &CudaEvent, inner: &Inner, waiting: Waiting) -> Result<(), Driv
 fn spin_until(end: &CudaEvent, inner: &Inner) -> Result<(), DriverError> {
     // The device ends every segment, or fails.
     while !end.try_is_complete()? {
-        if Recorder::steady_ns() >= inner.alarm_ns.load(Ordering::Relaxed) {
-            thread::tell_next(inner);
+        let asked = Recorder::steady_ns();
+        let mut now = asked;
+        while now < asked + QUESTION_GAP_NS {
+            if now >= inner.alarm_ns.load(Ordering::Relaxed) {
+                thread::tell_next(inner);
+            }
+            std::hint::spin_loop();
+            now = Recorder::steady_ns();
         }
-        std::hint::spin_loop();
     }
     Ok(())
 }

@@ -9,12 +9,18 @@
 //!   that read them.
 //! - [`Pinned`] is memory of others that the device copies from and to directly.
 //!
-//! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a
-//! request waits for at most one foreign segment. More lanes let copies of one segment overlap with kernels of another,
-//! and each lets a request wait for one more; [`CudaOptions::priorities`] gives the streams priorities, which the
-//! device obeys between thread blocks.
+//! - A [`Graph`] is many small kernels as one piece of work.
 //!
-//! **This back end has not run on hardware yet.** It compiles, and it is tested where there is no driver.
+//! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a
+//! request waits for at most one foreign segment. [`AcceleratorOptions::ahead`] picks before the end. More lanes let
+//! copies of one segment overlap with kernels of another, and each lets a request wait for one more. An
+//! [urgent lane](CudaOptions::urgent_lane) preempts the others between thread blocks, for the clients of
+//! [`AcceleratorOptions::urgent`].
+//!
+//! What it does on a card is measured in the book's page on accelerators; `lab/card.sh` measures another card.
+//!
+//! [`AcceleratorOptions::ahead`]: rospin_accelerator::AcceleratorOptions::ahead
+//! [`AcceleratorOptions::urgent`]: rospin_accelerator::AcceleratorOptions::urgent
 //!
 //! ```no_run
 //! use std::sync::Arc;

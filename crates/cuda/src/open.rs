@@ -14,8 +14,7 @@ pub enum Waiting {
     /// It sleeps until the driver wakes it, which takes tens of microseconds.
     #[default]
     Sleep,
-    /// It asks the driver without a pause, and so takes a core while its lane is busy. Ends are seen within about two
-    /// microseconds.
+    /// It asks the driver every few microseconds, and so takes a core while its lane is busy.
     Spin,
 }
 

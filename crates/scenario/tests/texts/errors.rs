@@ -312,7 +312,10 @@ fn traffic_that_cannot_be() {
     for (keys, expected) in [
         ("name = \"gpu\"\npolicy = \"wait-set-e1\"", "known are fixed-priority, edf, fifo"),
         ("name = \"gpu\"\nlanes = 0", "an accelerator has 1 to 64 lanes"),
-        ("name = \"gpu\"\nlanes = 2\nurgent = 9\nblock = \"1 ms\"", "an accelerator with an urgent lane has one other lane"),
+        (
+            "name = \"gpu\"\nlanes = 2\nurgent = 9\nblock = \"1 ms\"",
+            "an accelerator with an urgent lane has one other lane",
+        ),
         ("name = \"gpu\"\nurgent = 9", "`urgent = 9` and `block = \"100 us\"` go together"),
         ("name = \"gpu\"\nblock = \"1 ms\"", "`urgent = 9` and `block = \"100 us\"` go together"),
         ("name = \"gpu\"\n[[accelerator]]\nname = \"gpu\"", "there is an accelerator `gpu` already"),
