@@ -80,3 +80,38 @@ fn a_thread_that_does_not_sleep_gets_what_the_future_gives() {
     assert!(client.request(Request::new([kernel(1)])).is_err());
     assert_eq!(gpu.requests_in_memory(), 0);
 }
+
+#[test]
+fn segments_of_a_client_run_in_order_when_threads_pick_ahead_for_each_others_lanes() {
+    let model = ModelOptions::new().lanes(3).compute_engines(3);
+    let device = Arc::new(RealTimeDevice::start(RealTimeOptions::new(model)).unwrap());
+    let options = AcceleratorOptions::new().urgent(Priority(3)).ahead(Duration::from_micros(200));
+    let gpu = Accelerator::new(device, options);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let gpu = &gpu;
+            scope.spawn(move || {
+                let client =
+                    gpu.create_client(ClientOptions::new("one").priority(Priority(thread)).depth(1_000)).unwrap();
+                let ended = Arc::new(std::sync::Mutex::new(Vec::new()));
+                let mut expected = Vec::new();
+                for turn in 0..200 {
+                    let segment = |nth: u64| {
+                        let ended = Arc::clone(&ended);
+                        let work = ModelWork::kernel(Duration::from_micros(50 + 30 * nth));
+                        Segment::new(work.then(move || ended.lock().unwrap().push((turn, nth))))
+                    };
+                    expected.extend([(turn, 0), (turn, 1), (turn, 2)]);
+                    let completion = client.request(Request::new([segment(0), segment(1), segment(2)])).unwrap();
+                    // Requests come while others of the same client run. Their futures are never read, and never dropped.
+                    if turn % 4 == 3 {
+                        futures::executor::block_on(completion).unwrap();
+                    } else {
+                        std::mem::forget(completion);
+                    }
+                }
+                assert_eq!(*ended.lock().unwrap(), expected);
+            });
+        }
+    });
+}
