@@ -6,6 +6,7 @@ mod order;
 mod real_time;
 mod recording;
 mod reference;
+mod slow_launch;
 
 use std::sync::Arc;
 use std::time::Duration;
