@@ -33,7 +33,8 @@ impl Backend for ByHand {
     }
 
     fn submit(&self, launch: Launch<&'static str>) -> Result<(), SegmentFailure> {
-        if let Some((begun, go_on)) = self.gate.lock().unwrap().take() {
+        let gate = self.gate.lock().unwrap().take();
+        if let Some((begun, go_on)) = gate {
             begun.send(()).unwrap();
             go_on.recv().unwrap();
         }
