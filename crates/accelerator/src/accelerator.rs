@@ -111,18 +111,19 @@ impl<B: Backend> Shared<B> {
                 let failure = match submitted {
                     Ok(Ok(())) => {
                         if self.is_ahead {
-                            let now = self.backend.now();
-                            self.state.lock().launched(now, lane, ticket, &mut actions);
+                            let mut state = self.state.lock();
+                            state.launched(self.backend.now(), lane, ticket, &mut actions);
                         }
                         continue;
                     }
                     Ok(Err(failure)) => failure,
                     Err(_) => SegmentFailure("the start of the segment panicked".to_owned()),
                 };
-                let now = self.backend.now();
                 let busy = std::time::Duration::ZERO;
+                let mut state = self.state.lock();
+                let now = self.backend.now();
                 let ended = Ended { lane, ticket, at: now, busy, result: Err(failure) };
-                self.state.lock().ended(&ended, now, &mut actions);
+                state.ended(&ended, now, &mut actions);
             }
             if let Some(at) = actions.alarm.take() {
                 self.backend.set_alarm(at);
@@ -163,13 +164,20 @@ impl<B: Backend> Listener for Shared<B> {
 
     fn alarm(&self, now: Instant) {
         let mut actions = Actions::new();
-        self.state.lock().alarm(now, &mut actions);
+        {
+            let mut state = self.state.lock();
+            // Other threads may have had the lock since the back end looked at the time.
+            state.alarm(self.backend.now().max(now), &mut actions);
+        }
         self.perform(actions);
     }
 
     fn lost(&self, reason: &str) {
         let mut actions = Actions::new();
-        self.state.lock().lose(reason, &mut actions);
+        {
+            let mut state = self.state.lock();
+            state.lose(reason, self.backend.now(), &mut actions);
+        }
         self.perform(actions);
     }
 }

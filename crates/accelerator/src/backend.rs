@@ -34,7 +34,7 @@ pub trait Backend: Send + Sync + 'static {
     /// If the segment could not be started. Then the listener is not told of its end.
     fn submit(&self, launch: Launch<Self::Work>) -> Result<(), SegmentFailure>;
 
-    /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. A new alarm replaces the one before.
+    /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. The earlier one of two alarms counts.
     /// May call the listener without need, but not on the calling thread.
     fn set_alarm(&self, at: Instant);
 }
@@ -61,8 +61,8 @@ pub struct Ended {
     pub ticket: u64,
     /// The time of the end.
     pub at: Instant,
-    /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. It
-    /// counts against the client's bound and budget.
+    /// The time for which the segment kept the device busy, without its wait for engines that other lanes used. A back
+    /// end that cannot tell them apart counts the wait, too. It counts against the client's bound and budget.
     pub busy: Duration,
     /// The result: an error if the segment failed.
     pub result: Result<(), SegmentFailure>,

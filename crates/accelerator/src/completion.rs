@@ -14,7 +14,7 @@ use crate::state::Actions;
 /// The number of pauses of the processor between two looks at a result that is waited for: less than a microsecond.
 const POLL_PAUSE: u32 = 16;
 
-/// Future of a request's result. Dropping it cancels the request: segments that have not started do not run.
+/// Future of a request's result. Dropping it cancels the request: segments that the device was not given do not run.
 ///
 /// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, or by the thread
 /// that drops the client.
@@ -44,7 +44,8 @@ impl<B: Backend> Completion<B> {
     /// takes tens of microseconds to wake up. For threads whose every microsecond counts, beside a device whose thread
     /// spins, too.
     ///
-    /// A device's own thread must not call it, nor a callback of an executor that has other things to do.
+    /// A device's own thread must not call it, nor a callback of an executor that has other things to do. Under a
+    /// real-time policy, the device's threads need another core or a higher priority, or the end is never reported.
     ///
     /// # Errors
     /// As the future: the reason for which the request ended without an outcome.

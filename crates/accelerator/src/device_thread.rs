@@ -87,9 +87,9 @@ impl Notices {
         self.listener.clone()
     }
 
-    /// Sets the alarm, as [`Backend::set_alarm`](crate::Backend::set_alarm) does.
+    /// Sets the alarm, as [`Backend::set_alarm`](crate::Backend::set_alarm) does: an earlier one that is set stays.
     pub fn set_alarm(&mut self, at: Instant) {
-        self.alarm = Some(at);
+        self.alarm = Some(self.alarm.map_or(at, |alarm| alarm.min(at)));
     }
 
     /// Returns the time of the alarm; `None` if none is set.
@@ -139,11 +139,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alarm_is_due_once_and_a_new_one_replaces_it() {
+    fn an_alarm_is_due_once_and_the_earlier_one_counts() {
         let at = |ms| Instant::ZERO + std::time::Duration::from_millis(ms);
         let mut notices = Notices::default();
         notices.set_alarm(at(5));
         notices.set_alarm(at(3));
+        notices.set_alarm(at(4));
         assert_eq!(notices.take(at(2)), None);
         assert_eq!(notices.take(at(3)), Some(Notice::Alarm));
         assert_eq!(notices.take(at(9)), None);

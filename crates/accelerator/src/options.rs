@@ -92,11 +92,12 @@ impl AcceleratorOptions {
     /// Sets the time before the expected end of a segment at which its lane is given the next one, so that the device
     /// is not idle while the end is reported and the next segment is launched. With zero, the next segment is picked
     /// after the end. The expected length is that of the client's former requests; after a segment whose length is not
-    /// known yet, the next one is picked after the end.
+    /// known yet, the next one is picked after the end. An [urgent](Self::urgent) lane is given the next one at once.
     ///
-    /// A request that comes after that time waits for the segment that was picked, too. So a request waits for at most
-    /// two foreign segments of its lane, and not for one. A segment that was picked runs even if one before it fails or
-    /// its request is cancelled.
+    /// A request that comes after that time waits for the segment that was picked, too: for at most two foreign
+    /// segments of its lane, and not for one. A segment that was picked runs even if one before it fails, or if its
+    /// request is cancelled or its client dropped. Nothing is picked ahead of the next segment of a client with a
+    /// budget.
     #[must_use]
     pub const fn ahead(mut self, before_end: Duration) -> Self {
         self.ahead = before_end;

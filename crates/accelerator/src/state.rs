@@ -210,7 +210,7 @@ impl<W> State<W> {
                 }
                 // The next segment of the client that runs may follow its own.
                 if let Some(client) = self.lanes[lane].running.as_ref().map(|running| running.client) {
-                    self.release_next(client);
+                    self.release_next(client, now);
                 }
                 self.start_on(pool, lane, now, actions);
             }
@@ -235,7 +235,17 @@ impl<W> State<W> {
         if !self.options.is_ahead() || !running.is_on_device {
             return None;
         }
-        let expected = self.client(running.client)?.expected(running.nth)?;
+        let client = self.client(running.client)?;
+        // What the running segment will have used of the budget is not known yet, so that the client's next one cannot
+        // follow; nor may one that is less urgent.
+        if client.account.is_some() && next_of(client, &self.requests).is_some() {
+            return None;
+        }
+        // Nothing waits behind the blocks of an urgent lane for long.
+        if self.pools.len() > 1 && running.client.pool == 0 {
+            return Some(running.started);
+        }
+        let expected = client.expected(running.nth)?;
         Some(running.started + expected.saturating_sub(self.options.ahead))
     }
 

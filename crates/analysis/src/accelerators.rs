@@ -118,7 +118,7 @@ pub(crate) fn time_on(known: &Known<'_>, callback: usize, device: usize) -> Opti
     for request in requests {
         let queue = Queue::of(known, callback, device, request.urgency(plan))?;
         each = each.saturating_add(queue.request(request)?);
-        own += request.total();
+        own += queue.total(request);
         blocked += queue.blocking(request.segments.len() as u64);
     }
     // The argument of the whole response holds for activations that do not overlap.
@@ -126,8 +126,7 @@ pub(crate) fn time_on(known: &Known<'_>, callback: usize, device: usize) -> Opti
         return Some(each);
     }
     let response = known.responses[callback]?;
-    let counts_blocks = whole.policy == Policy::FixedPriority || known.system.devices[device].urgent.is_some();
-    let blocked = if counts_blocks { blocked } else { 0 };
+    let blocked = if whole.policy == Policy::FixedPriority { blocked } else { 0 };
     let foreign = whole.foreign(response.saturating_add(1)).saturating_add(blocked);
     Some(each.min(own + foreign.div_ceil(whole.lanes)))
 }
@@ -174,6 +173,8 @@ struct Queue<'a> {
     first: u64,
     /// Less urgent segments on the other lanes when a request goes on after a segment.
     again: u64,
+    /// Time for which each segment may have to wait for a block of the other lane, on an urgent lane.
+    block: u64,
     /// True if urgent requests preempt these.
     is_preempted: bool,
 }
@@ -186,6 +187,8 @@ impl<'a> Queue<'a> {
         let on = &system.devices[device];
         let (policy, lanes) = (on.policy, on.lanes);
         let is_urgent = on.is_urgent(priority);
+        let block = on.urgent.filter(|_| is_urgent).map_or(0, |urgent| urgent.block);
+        let total = |request: &Request| request.total() + block * request.segments.len() as u64;
         let is_fixed = policy == Policy::FixedPriority;
         let mut before = Vec::new();
         let (mut first, mut again) = (Vec::new(), Vec::new());
@@ -201,11 +204,12 @@ impl<'a> Queue<'a> {
                 continue;
             }
             let precedes = |request: &&Request| !is_fixed || request.urgency(mate) >= priority;
-            let cost: u64 = requests().filter(precedes).map(Request::total).sum();
-            let whole: u64 = requests().map(Request::total).sum();
+            let cost: u64 = requests().filter(precedes).map(total).sum();
+            let whole: u64 = requests().map(total).sum();
             let until = order(policy, plan, mate);
-            let segment =
-                |is_behind: bool| requests().filter(|it| is_behind != precedes(it)).map(Request::longest).max();
+            let segment = |is_behind: bool| {
+                requests().filter(|it| is_behind != precedes(it)).map(|it| it.longest() + block).max()
+            };
             let (is_first, is_again) = match (policy, until) {
                 (Policy::FixedPriority, _) => (segment(true), segment(true)),
                 (_, None) => (None, None),
@@ -224,7 +228,7 @@ impl<'a> Queue<'a> {
             // A response ends with the request's own cost. So a request whose whole cost falls into an interval was
             // released at most the longest response, less that cost, before the interval.
             let early = if single && until.is_none() { cost.min(response) } else { 0 };
-            let largest = requests().map(Request::total).max().unwrap_or(0);
+            let largest = requests().map(total).max().unwrap_or(0);
             let pending = (policy == Policy::Fifo).then(|| largest.saturating_mul(u64::from(mate.in_flight)));
             before.push(Before { arrivals, carried: response - early, until, cost, whole, pending });
         }
@@ -232,22 +236,22 @@ impl<'a> Queue<'a> {
             segments.sort_unstable_by(|one, other| other.cmp(one));
             segments.into_iter().take(usize::try_from(count).unwrap_or(0)).sum()
         };
-        let (mut first, mut again) = (longest(first, lanes), longest(again, lanes - 1));
-        if let Some(urgent) = on.urgent.filter(|_| is_urgent) {
-            // A less urgent segment of the same lane, or a block of the other one. Between two segments, a block.
-            first = first.max(urgent.block);
-            again = again.max(urgent.block);
-        }
+        let (first, again) = (longest(first, lanes), longest(again, lanes - 1));
         let earlier = if plan.in_flight > 1 {
             let own = plan.requests.iter().filter(|request| request.device == device);
-            let each = own.map(|request| request.total() + first + request.segments.len() as u64 * again).sum();
+            let each = own.map(|request| total(request) + first + request.segments.len() as u64 * again).sum();
             Some((known.arrivals[callback].as_ref()?.later(known.responses[callback]?), each))
         } else {
             None
         };
         known.budget.spend(GATHERING * before.len() as u64);
         let is_preempted = on.urgent.is_some() && !is_urgent;
-        Some(Self { known, policy, lanes, before, earlier, first, again, is_preempted })
+        Some(Self { known, policy, lanes, before, earlier, first, again, block, is_preempted })
+    }
+
+    /// Returns the time of a request's segments together, with the blocks that they may have to wait for.
+    fn total(&self, request: &Request) -> u64 {
+        request.total() + self.block * request.segments.len() as u64
     }
 
     /// Returns the longest time for which less urgent segments are on the lanes while a request of so many segments
@@ -267,8 +271,8 @@ impl<'a> Queue<'a> {
     /// Returns the longest time from a request to its end.
     fn request(&self, request: &Request) -> Option<u64> {
         // A segment that may be preempted counts as one that has not begun until it ends.
-        let last = if self.is_preempted { 0 } else { request.last() };
-        let own = request.total() - last;
+        let last = if self.is_preempted { 0 } else { request.last() + self.block };
+        let own = self.total(request) - last;
         let blocked = self.blocking(request.segments.len() as u64);
         let start = |at: u64| {
             let length = at.saturating_add(1);

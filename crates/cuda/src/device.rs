@@ -18,7 +18,7 @@ use crate::work::CudaWork;
 /// Dropping it waits until the segments on the device have ended.
 pub struct CudaDevice {
     /// Before `inner`, so that the threads have ended when the device is closed.
-    _threads: Vec<DeviceThread>,
+    threads: Vec<DeviceThread>,
     inner: Arc<Inner>,
 }
 
@@ -53,15 +53,16 @@ impl CudaDevice {
             spinning: AtomicUsize::new(0),
             signal: Signal::new(),
         });
-        let mut threads = Vec::new();
+        // From here on, an error stops the threads that run, as a drop does.
+        let mut device = Self { threads: Vec::new(), inner: Arc::clone(&inner) };
         for number in 0..inner.lanes.len() {
             let for_thread = Arc::clone(&inner);
             let run = move || lane::report_ends(&for_thread, number);
-            threads.push(DeviceThread::start(options.thread_of(number), run)?);
+            device.threads.push(DeviceThread::start(options.thread_of(number), run)?);
         }
         let for_thread = Arc::clone(&inner);
-        threads.push(DeviceThread::start(options.thread, move || thread::tell_notices(&for_thread))?);
-        Ok(Self { _threads: threads, inner })
+        device.threads.push(DeviceThread::start(options.thread, move || thread::tell_notices(&for_thread))?);
+        Ok(device)
     }
 
     /// Returns cudarc's context, which loads kernels and allocates memory.
@@ -122,6 +123,7 @@ impl Backend for CudaDevice {
         {
             let mut notices = self.inner.notices.lock();
             notices.set_alarm(at);
+            let at = notices.alarm().unwrap_or(at);
             // Before the look at the threads that spin: the last one of them looks at the alarm after it has stopped.
             self.inner.alarm_ns.store(at.as_nanos(), Ordering::SeqCst);
         }

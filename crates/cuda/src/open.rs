@@ -51,7 +51,9 @@ impl CudaOptions {
     }
 
     /// Adds a lane before the others, with a stream of the highest priority that the device has: its kernels preempt
-    /// those of other lanes between thread blocks. [`AcceleratorOptions::urgent`] says which clients use it.
+    /// those of other lanes between thread blocks; of copies CUDA knows no priorities. A segment of another lane that is
+    /// preempted counts as busy meanwhile, against its bound and budget. [`AcceleratorOptions::urgent`] says which
+    /// clients use it.
     /// Its thread waits in the way of `waiting`.
     ///
     /// [`AcceleratorOptions::urgent`]: rospin_accelerator::AcceleratorOptions::urgent
@@ -67,8 +69,9 @@ impl CudaOptions {
         self.priorities(vec![0; lanes.max(1)])
     }
 
-    /// Sets the priorities of the streams of lanes beside the [urgent](Self::urgent_lane) one, one for each; smaller numbers are more urgent, as CUDA has it. CUDA
-    /// brings them into the device's range. An empty list is one lane of priority 0.
+    /// Sets the priorities of the streams of lanes beside the [urgent](Self::urgent_lane) one, one for each; smaller
+    /// numbers are more urgent, as CUDA has it. CUDA brings them into the device's range. An empty list is one lane of
+    /// priority 0.
     #[must_use]
     pub fn priorities(mut self, priorities: impl Into<Vec<i32>>) -> Self {
         self.priorities = priorities.into();
@@ -161,11 +164,11 @@ pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>
     if let Some(waiting) = options.urgent {
         // CUDA brings the priority into the device's range.
         let stream = context.new_stream_with_priority(i32::MIN).map_err(refused)?;
-        lanes.push(Lane::new(stream, waiting));
+        lanes.push(Lane::new(stream, waiting, true));
     }
     for priority in &options.priorities {
         let stream = context.new_stream_with_priority(*priority).map_err(refused)?;
-        lanes.push(Lane::new(stream, options.waiting));
+        lanes.push(Lane::new(stream, options.waiting, false));
     }
     Ok((context, lanes))
 }

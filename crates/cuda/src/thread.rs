@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use rospin_accelerator::Instant;
 
 use crate::device::Inner;
+use crate::lane::bind;
 
 /// Tells alarms and the loss of the device, until the device is dropped. Runs on a thread of its own, because the lanes'
 /// threads wait for the driver.
 pub(crate) fn tell_notices(inner: &Inner) {
     // What the listener does may launch a segment.
-    if let Err(error) = inner.context.bind_to_thread() {
+    if let Err(error) = bind(&inner.context) {
         inner.lose(error);
     }
     while !inner.notices.lock().is_stopped() {

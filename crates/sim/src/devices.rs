@@ -47,17 +47,16 @@ struct Urgent {
     pool: Pool,
     /// Longest time for which a segment of the ordinary lane cannot be preempted.
     block: Duration,
-    /// True while a request waits for the end of a block.
-    waits_for_block: bool,
 }
 
 /// Segment on a lane.
 struct OnLane {
     activation: Activation,
+    callback: usize,
     /// Time for which it has run before `since`.
     done: Duration,
     length: Duration,
-    /// Time since which it has run; `None` while it is preempted.
+    /// Time since which it has run; `None` while it is preempted, or waits for the end of a block.
     since: Option<Instant>,
 }
 
@@ -67,12 +66,13 @@ impl OnLane {
         Some(self.since? + (self.length - self.done))
     }
 
-    /// Returns the time from `now` until the block that runs ends.
+    /// Returns the time from `now` until the block that runs ends. One that could end now has just begun: the device
+    /// does not wait for the host.
     fn until_block_end(&self, now: Instant, block: Duration) -> Duration {
         let Some(since) = self.since else { return Duration::ZERO };
         let done = self.done + (now - since);
         let into = Duration::from_nanos((done.as_nanos() % block.as_nanos().max(1)) as u64);
-        if into.is_zero() { Duration::ZERO } else { (block - into).min(self.length - done) }
+        (block - into).min(self.length - done)
     }
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn devices(
             }
         }
         let block = accelerator.block;
-        let urgent = accelerator.urgent.map(|_| Urgent { pool: urgent, block, waits_for_block: false });
+        let urgent = accelerator.urgent.map(|_| Urgent { pool: urgent, block });
         devices.push(Device { ordinary, urgent, busy: Duration::ZERO });
     }
     Ok((devices, ports))
@@ -155,9 +155,9 @@ impl Pool {
         Self { scheduler, group, lanes: (0..lanes).map(|_| None).collect(), clients: Vec::new() }
     }
 
-    /// Takes the segment that comes first in the order of the policy, for an idle lane. Returns its callback; `None` if
-    /// there is none.
-    fn start_on(&mut self, lane: usize, now: Instant) -> Option<(usize, Duration)> {
+    /// Gives an idle lane the segment that comes first in the order of the policy, which does not run yet. Returns
+    /// false if there is none.
+    fn bind(&mut self, lane: usize, now: Instant) -> bool {
         // A turn without a segment takes an activation out of the ready set.
         while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {
             let request = self.clients[activation.entity.index()].waiting.front_mut();
@@ -165,14 +165,20 @@ impl Pool {
                 self.scheduler.complete(now, &activation);
                 continue;
             };
-            self.lanes[lane] = Some(OnLane { activation, done: Duration::ZERO, length, since: Some(now) });
-            return Some((callback, length));
+            self.lanes[lane] = Some(OnLane { activation, callback, done: Duration::ZERO, length, since: None });
+            return true;
         }
-        None
+        false
     }
 }
 
 impl Device {
+    /// Returns true if an urgent segment waits for the end of a block.
+    fn waits_for_block(&self) -> bool {
+        let on = self.urgent.as_ref().and_then(|urgent| urgent.pool.lanes[0].as_ref());
+        on.is_some_and(|on| on.since.is_none())
+    }
+
     /// Returns the pool of a lane, and the lane's number in it. The urgent lane comes after the others.
     fn pool_of(&mut self, lane: usize) -> Option<(&mut Pool, usize)> {
         let ordinary = self.ordinary.lanes.len();
@@ -224,70 +230,78 @@ impl Driver<'_> {
         self.start_segments(device);
     }
 
-    /// Ends the wait of an urgent request for the end of a block.
+    /// Has the urgent segment that waits for the end of a block preempt the other lane's.
     pub(crate) fn block_ended(&mut self, device: usize) {
-        if let Some(urgent) = &mut self.devices[device].urgent {
-            urgent.waits_for_block = false;
+        let Device { ordinary, urgent: Some(urgent), .. } = &mut self.devices[device] else { return };
+        let waits = urgent.pool.lanes[0].as_ref().is_some_and(|on| on.since.is_none());
+        if !waits {
+            return;
         }
-        self.start_segments(device);
+        if let Some(on) = ordinary.lanes.iter_mut().flatten().next()
+            && let Some(since) = on.since.take()
+        {
+            on.done += self.now - since;
+        }
+        let lane = ordinary.lanes.len();
+        self.run_on(device, lane);
     }
 
-    /// Gives idle lanes the segments that come first in the order of the policy. The urgent lane and the ordinary one
-    /// share the device.
+    /// Gives idle lanes the segments that come first in the order of the policy. Where there is an urgent lane, a block
+    /// of the other one begins before the next urgent segment, as on a device that does not wait for its host.
     fn start_segments(&mut self, device: usize) {
-        if self.devices[device].urgent.is_some() && !self.start_urgent(device) {
+        let urgent_runs = self.devices[device].urgent.as_ref().is_some_and(|urgent| {
+            let on = urgent.pool.lanes[0].as_ref();
+            on.is_some_and(|on| on.since.is_some())
+        });
+        if urgent_runs {
             return;
         }
         for lane in 0..self.devices[device].ordinary.lanes.len() {
+            let is_waited_for = self.devices[device].waits_for_block();
             let ordinary = &mut self.devices[device].ordinary;
-            if let Some(on) = &mut ordinary.lanes[lane] {
-                // Nothing urgent is there any more.
-                if on.since.is_none() {
-                    on.since = Some(self.now);
-                    self.agenda.push(self.now + (on.length - on.done), Happening::SegmentEnded(device, lane));
-                }
-                continue;
+            let begins = match &ordinary.lanes[lane] {
+                // One that is preempted goes on, since nothing urgent runs any more.
+                Some(on) => on.since.is_none(),
+                None => !is_waited_for && ordinary.bind(lane, self.now),
+            };
+            if begins {
+                self.run_on(device, lane);
             }
-            let Some((callback, length)) = ordinary.start_on(lane, self.now) else { return };
-            self.started(device, lane, callback, length);
         }
+        self.start_urgent(device);
     }
 
-    /// Starts the urgent segment that comes first, preempting the ordinary one at the end of its block. Returns true if
-    /// the device is free for ordinary segments.
-    fn start_urgent(&mut self, device: usize) -> bool {
-        let Device { ordinary, urgent: Some(urgent), .. } = &mut self.devices[device] else { return true };
-        if urgent.pool.lanes[0].is_some() {
-            return false;
+    /// Gives the urgent lane its next segment, if there is one: now, or at the end of the block that runs.
+    fn start_urgent(&mut self, device: usize) {
+        let Device { ordinary, urgent: Some(urgent), .. } = &mut self.devices[device] else { return };
+        let is_bound = urgent.pool.lanes[0].is_some();
+        if !is_bound && !urgent.pool.bind(0, self.now) {
+            return;
         }
-        if !urgent.pool.scheduler.has_candidates() {
-            return true;
-        }
-        let running = ordinary.lanes.iter_mut().flatten().find(|on| on.since.is_some());
-        if let Some(on) = running {
-            let wait = on.until_block_end(self.now, urgent.block);
-            if !wait.is_zero() {
-                if !urgent.waits_for_block {
-                    urgent.waits_for_block = true;
-                    self.agenda.push(self.now + wait, Happening::BlockEnded(device));
-                }
-                // The ordinary lane goes on meanwhile, and gets nothing new.
-                return false;
-            }
-            if let Some(since) = on.since.take() {
-                on.done += self.now - since;
-            }
-        }
+        let block = urgent.block;
         let lane = ordinary.lanes.len();
-        let Some((callback, length)) = urgent.pool.start_on(0, self.now) else { return true };
-        self.started(device, lane, callback, length);
-        false
+        let running = ordinary.lanes.iter().flatten().find(|on| on.since.is_some());
+        match running {
+            // It asked for the end of the block when it was bound.
+            Some(_) if is_bound => {}
+            Some(on) => {
+                let wait = on.until_block_end(self.now, block);
+                self.agenda.push(self.now + wait, Happening::BlockEnded(device));
+            }
+            None => self.run_on(device, lane),
+        }
     }
 
-    /// Takes note that a segment started on a lane.
-    fn started(&mut self, device: usize, lane: usize, callback: usize, length: Duration) {
-        self.devices[device].busy += length;
-        self.agenda.push(self.now + length, Happening::SegmentEnded(device, lane));
-        self.emit(self.callbacks[callback].executor, What::SegmentStarted(callback, device, lane));
+    /// Lets the segment that a lane has run from now on.
+    fn run_on(&mut self, device: usize, lane: usize) {
+        let Some((pool, place)) = self.devices[device].pool_of(lane) else { return };
+        let Some(on) = &mut pool.lanes[place] else { return };
+        on.since = Some(self.now);
+        let (callback, length, done) = (on.callback, on.length, on.done);
+        self.agenda.push(self.now + (length - done), Happening::SegmentEnded(device, lane));
+        if done.is_zero() {
+            self.devices[device].busy += length;
+            self.emit(self.callbacks[callback].executor, What::SegmentStarted(callback, device, lane));
+        }
     }
 }

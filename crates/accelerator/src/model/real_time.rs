@@ -221,6 +221,7 @@ impl Backend for RealTimeDevice {
 
     fn set_alarm(&self, at: Instant) {
         let mut state = self.inner.state.lock();
+        let at = state.alarm.map_or(at, |alarm| alarm.min(at));
         state.alarm = Some(at);
         self.wake_for(&state, at);
     }

@@ -146,6 +146,7 @@ impl Backend for VirtualDevice {
     }
 
     fn set_alarm(&self, at: Instant) {
-        self.inner.lock().alarm = Some(at);
+        let mut inner = self.inner.lock();
+        inner.alarm = Some(inner.alarm.map_or(at, |alarm| alarm.min(at)));
     }
 }

@@ -65,7 +65,7 @@ impl<W> State<W> {
             self.expel(id, actions);
         }
         if self.client(id).is_some_and(|client| client.in_flight == 0) {
-            self.release_next(id);
+            self.release_next(id, now);
         }
         self.start(now, actions);
     }
@@ -118,7 +118,7 @@ impl<W> State<W> {
             }
         }
         if is_given_up {
-            self.lose("a segment did not end", actions);
+            self.lose("a segment did not end", now, actions);
             return;
         }
         let mut at = 0;
@@ -132,13 +132,13 @@ impl<W> State<W> {
             if let Some(client) = self.client_mut(id) {
                 client.is_throttled = false;
             }
-            self.release_next(id);
+            self.release_next(id, now);
         }
         self.start(now, actions);
     }
 
-    /// Ends all requests, because the device is lost for this `reason`. Later calls do nothing.
-    pub(crate) fn lose(&mut self, reason: &str, actions: &mut Actions<W>) {
+    /// Ends all requests, because the device is lost for this `reason` at the time `now`. Later calls do nothing.
+    pub(crate) fn lose(&mut self, reason: &str, now: Instant, actions: &mut Actions<W>) {
         if self.lost.is_some() {
             return;
         }
@@ -147,7 +147,7 @@ impl<W> State<W> {
         let mut ended: Vec<u32> = Vec::new();
         for lane in &mut self.lanes {
             for running in [lane.running.take(), lane.following.take()].into_iter().flatten() {
-                self.pools[running.client.pool].scheduler.complete(running.started, &running.activation);
+                self.pools[running.client.pool].scheduler.complete(now, &running.activation);
                 self.requests[running.request as usize].in_flight = 0;
                 // The request is in no queue if its client is gone.
                 ended.push(running.request);

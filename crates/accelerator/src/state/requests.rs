@@ -79,7 +79,7 @@ impl<W> State<W> {
             client.held += 1;
             client.queue.push_back(place);
             if client.in_flight == 0 {
-                self.release_next(id);
+                self.release_next(id, now);
             }
         }
         self.start(now, actions);
@@ -121,6 +121,8 @@ impl<W> State<W> {
         let slot = &mut self.requests[place as usize];
         match slot.result.take() {
             Some(result) => (Some(result), waker),
+            // A look without a waker leaves that of the task which awaits the result.
+            None if waker.is_none() => (None, None),
             None => (None, std::mem::replace(&mut slot.waker, waker)),
         }
     }
@@ -178,17 +180,22 @@ impl<W> State<W> {
 
     /// Releases the next segment of the client. Does nothing if it has none, or its budget is used up. A segment may
     /// be released while another one of the client runs only if it can follow on the same lane.
-    pub(super) fn release_next(&mut self, id: ClientId) {
-        let Some(client) = self.client(id) else { return };
+    pub(super) fn release_next(&mut self, id: ClientId, now: Instant) {
+        let Some(client) = self.pools[id.pool].client_mut(id.entity) else { return };
         // What the segment on the device will have used of the budget is not known yet.
         let may_follow = client.in_flight == 0 || client.in_flight == 1 && client.account.is_none();
         if client.is_throttled || !may_follow {
             return;
         }
-        if let Some(place) = next_of(client, &self.requests) {
-            let requested = self.requests[place as usize].requested;
-            self.pools[id.pool].scheduler.release(requested, id.entity);
+        let Some(place) = next_of(client, &self.requests) else { return };
+        if client.account.as_mut().is_some_and(|account| !account.has_some(now)) {
+            client.is_throttled = true;
+            client.statistics.throttled += 1;
+            self.throttled.push(id);
+            return;
         }
+        let requested = self.requests[place as usize].requested;
+        self.pools[id.pool].scheduler.release(requested, id.entity);
     }
 
     /// Frees the slot of a request that neither a future, nor a queue, nor a lane has. Does nothing otherwise.

@@ -1,12 +1,17 @@
 //! Accelerators on model devices.
 
+mod alarm_order;
+mod budget_ahead;
 mod executor;
 mod hostile;
 mod order;
 mod real_time;
+mod recorded;
 mod recording;
 mod reference;
 mod slow_launch;
+mod urgent_bound;
+mod waker;
 
 use std::sync::Arc;
 use std::time::Duration;
