@@ -15,9 +15,10 @@ pub(crate) struct Along {
     companions: Arc<Companions>,
     /// The leader; `None` once it has left.
     leader: Option<ExecutorHandle>,
-    /// For a leader's short spin (`spin_once`, `spin_all`): the deadline of that spin, if it has one. `None` for a long
-    /// spin.
-    rest: Option<Option<Instant>>,
+    /// For a leader's short spin: the spin that companions do after it. `None` for a long spin.
+    rest: Option<SpinOptions>,
+    /// The deadline of a leader's spin; `None` if it has no timeout.
+    deadline: Option<Instant>,
 }
 
 impl Along {
@@ -32,8 +33,13 @@ impl Along {
     ) -> Result<Self, SpinError> {
         companions.join(leader)?;
         let deadline = options.timeout.map(|timeout| leader.shared().now() + timeout);
-        let rest = (options.until != Until::Halted).then_some(deadline);
-        Ok(Self { companions: Arc::clone(companions), leader: Some(leader.clone()), rest })
+        let rest = match options.until {
+            Until::Halted => None,
+            // Companions that always have something to run must not keep the leader's spin from ending.
+            Until::Once | Until::Some => Some(SpinOptions::spin_some()),
+            Until::Idle => Some(SpinOptions::spin_all()),
+        };
+        Ok(Self { companions: Arc::clone(companions), leader: Some(leader.clone()), rest, deadline })
     }
 
     /// Ends the leader's part in the round, and with the last leader the companions' spins. Beside a short spin that
@@ -52,9 +58,9 @@ impl Along {
         let Some(leader) = self.leader.take() else {
             return Ok(());
         };
-        let rest = self.rest.map(|deadline| match deadline {
-            Some(deadline) => SpinOptions::spin_all().timeout(deadline.saturating_since(leader.shared().now())),
-            None => SpinOptions::spin_all(),
+        let rest = self.rest.map(|rest| match self.deadline {
+            Some(deadline) => rest.timeout(deadline.saturating_since(leader.shared().now())),
+            None => rest,
         });
         self.companions.leave(&leader, rest)
     }

@@ -140,8 +140,8 @@ impl Common {
         }
     }
 
-    /// Spins `executor` until the round with the number `round` is over. After a short round, spins on until nothing is
-    /// ready.
+    /// Spins `executor` until the round with the number `round` is over. After a short round, spins on as the last
+    /// leader did: until what is ready has run, or until nothing is ready.
     fn spin<'a>(
         &'a self,
         mut state: PlainMutexGuard<'a, State>,

@@ -308,6 +308,22 @@ fn a_halt_of_all_executors_ends_what_companions_run_beside_short_spins() {
 }
 
 #[test]
+fn companions_that_always_have_something_to_run_do_not_keep_spin_once_and_spin_some_from_ending() {
+    watchdog(|| {
+        let context = context();
+        let leader = context.create_executor(ExecutorOptions::new("leader"));
+        let (_group, _subscription, ran) = restless(&leader);
+        for number in 1..=10 {
+            assert_eq!(leader.spin(SpinOptions::spin_some()).unwrap(), SpinEnd::Done);
+            assert!(ran.get() >= number, "the companion gets to what is ready");
+        }
+        let own = leader.create_group("own", ());
+        let _timer = own.create_timer(ms(1), |(), _| ()).unwrap();
+        assert_eq!(leader.spin(SpinOptions::spin_once()).unwrap(), SpinEnd::Done);
+    });
+}
+
+#[test]
 fn companions_run_nothing_after_a_short_spin_that_was_halted() {
     watchdog(|| {
         let context = context();
