@@ -67,9 +67,6 @@ impl<'a> Spin<'a> {
         executor.note_spin();
         state.parked = 0;
         state.watch = None;
-        if self.until == Until::Some {
-            self.budget.store(self.count_ready(&mut state), Ordering::Relaxed);
-        }
         executor.threads.forget();
         // The runtime's thread is started before, because it must not inherit the settings that this thread gets now.
         let set_up = executor.threads.enter(&executor.name);
@@ -151,7 +148,12 @@ impl<'a> Spin<'a> {
             slices: None,
             panic: None,
         };
-        let looped = catch_unwind(AssertUnwindSafe(|| self.dispatch(access, &mut seat, main)));
+        let looped = catch_unwind(AssertUnwindSafe(|| {
+            if self.until == Until::Some {
+                self.budget.store(self.count_ready(access), Ordering::Relaxed);
+            }
+            self.dispatch(access, &mut seat, main);
+        }));
         if let Err(panic) = looped {
             // Other threads must stop, and the group must get its payload back. A run that is left in the seat is over:
             // `dispatch` runs each that was picked.
@@ -166,23 +168,34 @@ impl<'a> Spin<'a> {
         if self.until == Until::Halted { self.threads } else { 1 }
     }
 
-    /// Returns the number of activations that are ready now, with all that has arrived and is due.
-    fn count_ready(&self, state: &mut State) -> usize {
+    /// Returns the number of activations that are ready now, with all that has arrived and is due. One round of
+    /// sleepers that are due is woken before, so that callbacks whose sleep is over count.
+    fn count_ready(&self, access: &impl Access) -> usize {
         let executor = self.executor;
-        self.core.make_all_changes(state);
         let now = executor.now();
-        state.drain(&executor.bell.inbox, || now);
-        state.advance(executor, now);
-        state.scheduler.advance(ClockKind::Steady, now, now);
-        state.scheduler.ready().len()
+        if executor.sleeps.is_due(&executor.times, now) {
+            executor.sleeps.wake_due(&executor.times, now);
+        }
+        access.with(|state| {
+            self.core.make_all_changes(state);
+            let now = executor.now();
+            state.drain(&executor.bell.inbox, || now);
+            state.advance(executor, now);
+            state.scheduler.advance(ClockKind::Steady, now, now);
+            state.scheduler.ready().len()
+        })
     }
 
-    /// Returns true if the callback that has just ended was the last one of the spin.
-    pub(crate) fn was_last(&self) -> bool {
+    /// Returns true if the spin has run what it was to run. `ran_one` tells that a callback ran since the last call.
+    #[inline]
+    pub(crate) fn is_done(&self, ran_one: bool) -> bool {
         match self.until {
-            Until::Once => true,
-            // A short spin has one thread.
-            Until::Some => self.budget.fetch_sub(1, Ordering::Relaxed) <= 1,
+            Until::Once => ran_one,
+            Until::Some => {
+                // Such a spin has one thread.
+                let ran = usize::from(ran_one);
+                self.budget.fetch_sub(ran, Ordering::Relaxed) <= ran
+            }
             Until::Halted | Until::Idle => false,
         }
     }

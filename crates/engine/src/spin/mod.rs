@@ -253,7 +253,7 @@ impl Spin<'_> {
     /// Stops the spin if it is over. Returns true if it was stopped.
     fn is_over(&self, state: &State, seat: &mut Seat, now: Instant) -> bool {
         let halted = state.fatal.is_some() || self.executor.halt.load(Ordering::Acquire);
-        let done = std::mem::take(&mut seat.ran_one) && self.was_last();
+        let done = self.is_done(std::mem::take(&mut seat.ran_one));
         if halted || done {
             self.stop();
         } else if self.until != Until::Once && !seat.main_waits && self.is_late(now) && !self.stopped() {

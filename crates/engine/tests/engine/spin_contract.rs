@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::common::{Count, Log, expect, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::{
-    Context, ContextOptions, Executor, ExecutorOptions, Priority, SpinEnd, SpinError, SpinOptions, SubscriptionOptions,
-    TimerOptions,
+    ClockKind, Context, ContextOptions, Executor, ExecutorOptions, Payload, Priority, SpinEnd, SpinError, SpinOptions,
+    SubscriptionOptions, TimerOptions,
 };
 
 #[test]
@@ -340,5 +340,58 @@ fn spin_some_prefers_what_becomes_urgent_meanwhile_and_runs_no_more_for_it() {
         assert_eq!(ran.take(), [0, 9, 1]);
         executor.spin(SpinOptions::spin_some()).unwrap();
         assert_eq!(ran.take(), [9, 2]);
+    });
+}
+
+#[test]
+fn spin_some_counts_callbacks_whose_sleep_is_over_as_ready() {
+    watchdog(|| {
+        let (clock, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let ran = Log::new();
+        let (log, sleeper) = (ran.clone(), executor.handle());
+        let sleep = move |_: Payload<()>, number: Arc<u8>| {
+            let log = log.clone();
+            let sleep = sleeper.sleep(ClockKind::Steady, ms(5));
+            async move {
+                sleep.await.unwrap();
+                log.push(*number);
+            }
+        };
+        let options = SubscriptionOptions::new("topic").releases_group_at_await();
+        let _subscription = group.create_local_subscription_async(options, sleep).unwrap();
+        for number in 1..=3 {
+            publisher.publish(number);
+        }
+        spin_all(&executor);
+        assert_eq!(ran.take(), []);
+        clock.advance(ms(5));
+        executor.spin(SpinOptions::spin_some()).unwrap();
+        assert_eq!(ran.take(), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn spin_some_runs_nothing_if_nothing_is_ready_when_it_begins() {
+    watchdog(|| {
+        let (_, context, executor) = manual_executor();
+        let group = executor.create_group("group", ());
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        let ran = Count::new();
+        let count = ran.clone();
+        let _subscription = group.create_local_subscription("topic", move |(), _: Arc<u8>| _ = count.up()).unwrap();
+        // The future is polled after the count of what is ready.
+        let spun = executor.spin_until(
+            async {
+                publisher.publish(1);
+                std::future::pending::<()>().await;
+            },
+            SpinOptions::spin_some(),
+        );
+        assert!(matches!(spun, Err(SpinError::Halted)), "{spun:?}");
+        assert_eq!(ran.get(), 0);
+        executor.spin(SpinOptions::spin_some()).unwrap();
+        assert_eq!(ran.get(), 1);
     });
 }
