@@ -89,6 +89,11 @@ impl Clock {
         self.source.system()
     }
 
+    /// Returns the times on the steady clock and on the system clock at one moment.
+    pub(crate) fn steady_and_system(&self) -> (Instant, Instant) {
+        self.source.steady_and_system()
+    }
+
     /// Returns ROS time, and the reading of the dial that it comes from.
     pub(crate) fn read_ros(&self) -> RosReading {
         let reading = self.driver.dial.read();

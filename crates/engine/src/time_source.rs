@@ -11,6 +11,13 @@ use rustix::time::ClockId;
 use crate::clock_point::ClockPoint;
 use crate::lock_free::dial::Dial;
 
+/// The most time between two looks at the steady clock, if the system clock was read in between and the thread was not
+/// preempted.
+const APART: Duration = Duration::from_micros(10);
+
+/// The number of times that a thread reads two clocks at most, if it is preempted each time.
+const LOOKS: usize = 8;
+
 /// Source of the times of the steady clock and the system clock.
 #[derive(Clone, Debug)]
 pub(crate) enum TimeSource {
@@ -32,6 +39,29 @@ impl TimeSource {
     /// Returns the time on the system clock.
     pub(crate) fn system(&self) -> Instant {
         self.read(ClockKind::System)
+    }
+
+    /// Returns the times on the steady clock and on the system clock at one moment, for code that calculates one from
+    /// the other.
+    ///
+    /// The kernel's clocks cannot be read at once. They are read again if the thread was preempted in between, up to
+    /// [`LOOKS`] times. The steady clock is read last.
+    pub(crate) fn steady_and_system(&self) -> (Instant, Instant) {
+        if let Self::Manual(clock) = self {
+            let _still = clock.0.executors.lock();
+            return (clock.read(ClockKind::Steady), clock.read(ClockKind::System));
+        }
+        let mut before = self.read(ClockKind::Steady);
+        for _ in 1..LOOKS {
+            let system = self.system();
+            let steady = self.read(ClockKind::Steady);
+            if steady.saturating_since(before) <= APART {
+                return (steady, system);
+            }
+            before = steady;
+        }
+        let system = self.system();
+        (self.read(ClockKind::Steady), system)
     }
 }
 

@@ -41,7 +41,7 @@ impl State {
         let (current, leap) = self.ros.follow(clock, now);
         if let Some(leap) = leap {
             self.scheduler.jump(ClockKind::Ros, leap.to, leap.shift_ns);
-            if let Some(moved) = self.ros.change_clock(leap, &current, (now, clock.system())) {
+            if let Some(moved) = self.ros.change_clock(leap, &current, clock.steady_and_system()) {
                 for entity in self.entities.iter().flatten() {
                     if entity.details.timer.as_ref().is_some_and(|timer| timer.kind.follows_ros()) {
                         self.scheduler.set_clock(entity.id, moved.clock, moved.reading, moved.shift_ns);
@@ -72,11 +72,13 @@ impl State {
     /// Returns the due time of a timer that is due at `due` in ROS time, on the clock on which the scheduler has the
     /// timer now.
     pub(crate) fn due_of_follower(&mut self, kind: TimerKind, due: Instant, clock: &Clock) -> Instant {
-        let current = self.follow_ros_time(clock).now;
+        self.follow_ros_time(clock);
         if !kind.follows_ros() || !self.ros.is_on_steady() {
             return due;
         }
-        clock.now() + due.saturating_since(current) - current.saturating_since(due)
+        // Nobody drives ROS time, so it is that of the system clock.
+        let (steady, system) = clock.steady_and_system();
+        steady + due.saturating_since(system) - system.saturating_since(due)
     }
 
     /// Sets the due times that the executor waits for on ROS time. Costs nothing without timers and sleepers on it.
