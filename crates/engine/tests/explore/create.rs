@@ -130,6 +130,10 @@ pub(crate) fn create(world: &Arc<World>, entity: usize) {
     match created {
         Ok(handle) => {
             world.note(|model, task| model.created(task, life, None));
+            if let Handle::Timer(timer) = &handle {
+                does("Timer::due_setter");
+                world.tables().setters.insert(entity, (life, timer.due_setter()));
+            }
             world.tables().entities[entity].push((life, Arc::new(handle)));
         }
         Err(error) => world.note(|model, task| model.created(task, life, Some(error))),

@@ -1,8 +1,8 @@
 //! Generates programs from seeds.
 
 use super::program::{
-    Action, Clock, EntityPlan, ExecutorPlan, GroupPlan, Inbox, Kind, Main, Ms, OverrunPlan, PanicPlan, PolicyKind,
-    Program, QueuePlan, Role, Round, SpinPlan, Style, TopicPlan, Until, Way,
+    Action, Clock, DuePlan, EntityPlan, ExecutorPlan, GroupPlan, Inbox, Kind, Main, Ms, OverrunPlan, PanicPlan,
+    PolicyKind, Program, QueuePlan, Role, Round, SpinPlan, Style, TopicPlan, Until, Way,
 };
 use super::rng::Rng;
 
@@ -79,7 +79,7 @@ impl Generator {
     fn executors(&mut self) {
         let count = if self.is(Theme::Executors) { self.rng.in_range(1, 3) } else { 1 };
         for _ in 0..count {
-            let spins = (0..self.rng.below(3)).map(|_| self.spin()).collect();
+            let spins = (0..self.rng.below(4)).map(|_| self.spin()).collect();
             self.executor(Role::Own, spins);
         }
         if self.is(Theme::Executors) && self.rng.percent(60) {
@@ -135,7 +135,7 @@ impl Generator {
     }
 
     fn spin(&mut self) -> SpinPlan {
-        let until = *self.rng.pick(&[Until::Halted, Until::Once, Until::All]);
+        let until = *self.rng.pick(&[Until::Halted, Until::Once, Until::Some, Until::All]);
         let timeout = self.rng.percent(50).then(|| self.rng.in_range(0, 15));
         let main = self.rng.percent(40).then(|| match self.rng.below(7) {
             0 => Main::Sleep(0, self.clock(), self.rng.in_range(0, 10)),
@@ -406,14 +406,24 @@ impl Generator {
 
     fn churn(&mut self) -> Action {
         let entity = self.entity();
-        match self.rng.below(12) {
+        match self.rng.below(15) {
             0..=3 => Action::Create(entity),
             4..=5 => Action::Drop(entity),
             6 => Action::Cancel(entity),
             7..=8 => Action::Reset(entity),
             9 => Action::SetPeriod(entity, self.rng.in_range(1, 12)),
             10 if self.rng.percent(30) => Action::Detach(entity),
+            11..=12 => Action::SetDue(entity, self.due(), self.rng.percent(50)),
+            13 if self.rng.percent(30) => Action::CancelBySetter(entity),
             _ => Action::SleepAndForget(self.executor_at_hand(), self.clock(), self.ms()),
+        }
+    }
+
+    fn due(&mut self) -> DuePlan {
+        match self.rng.below(5) {
+            0..=1 => DuePlan::At(self.rng.in_range(0, 40)),
+            2..=3 => DuePlan::In(self.ms()),
+            _ => DuePlan::Same,
         }
     }
 
@@ -431,7 +441,7 @@ impl Generator {
         let Some(spare) = spare.map(|spare| spare.id) else {
             return self.publish();
         };
-        let until = *self.rng.pick(&[Until::All, Until::All, Until::Halted]);
+        let until = *self.rng.pick(&[Until::All, Until::Some, Until::Halted]);
         let timeout = (until == Until::Halted || self.rng.percent(30)).then(|| self.rng.in_range(0, 5));
         Action::Spin(spare, SpinPlan { until, timeout, main: None })
     }

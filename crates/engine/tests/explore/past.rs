@@ -1,4 +1,4 @@
-//! Small programs that broke a rule once, although the engine did as it should: the judge or the scheduler of these
+//! Small programs that broke a rule once. Mostly the engine did as it should, and the judge or the scheduler of these
 //! tests was wrong.
 
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 use super::program::{
-    Action, Clock, EntityPlan, ExecutorPlan, GroupPlan, Inbox, Kind, OverrunPlan, PanicPlan, PolicyKind, Program, Role,
-    Round, SpinPlan, Style, TopicPlan, Until, Way,
+    Action, Clock, DuePlan, EntityPlan, ExecutorPlan, GroupPlan, Inbox, Kind, OverrunPlan, PanicPlan, PolicyKind,
+    Program, Role, Round, SpinPlan, Style, TopicPlan, Until, Way,
 };
 use super::schedule::{Quiet, Steps};
 use super::search::{Job, Jobs, any_failure, be_quiet};
@@ -96,6 +96,28 @@ fn an_item_that_came_with_another_one_may_count_from_later() {
     let entities = vec![entity(0, timer, 90, Vec::new()), reader, sender];
     let two = vec![Action::Publish(0, Way::Plain), Action::Publish(0, Way::Plain)];
     breaks_no_rule(program(vec![once], entities, vec![round(Vec::new(), 2), round(two, 0)]));
+}
+
+/// A timer on ROS time follows the system clock by the steady one. The clock may be moved between the engine's looks at
+/// the two, which once made the timer late by as much.
+#[test]
+fn a_due_time_in_ros_time_that_is_set_while_the_clock_moves_is_kept() {
+    let timer = Kind::Timer { clock: Clock::Ros, wait: 2, periodic: false, overrun: OverrunPlan::Skip };
+    let mut program = program(Vec::new(), vec![entity(0, timer, 10, Vec::new())], vec![round(Vec::new(), 13)]);
+    program.rounds[0].while_blocked = false;
+    program.threads = vec![vec![Action::SetDue(0, DuePlan::At(5), false)]];
+    breaks_no_rule(program);
+}
+
+/// Nothing was kept for it, as far as anybody can tell.
+#[test]
+fn a_late_subscription_that_could_not_be_created_loses_nothing() {
+    let kind =
+        Kind::Subscription { inbox: Inbox { topic: 1, depth: 2, keeps_all: false, is_late: true }, by_queue: false };
+    let mut program = program(Vec::new(), vec![entity(0, kind, 10, Vec::new())], vec![round(Vec::new(), 13)]);
+    program.topics[1].keeps = 5;
+    program.threads = vec![vec![Action::RemoveGroup(0)], vec![Action::Publish(1, Way::Plain), Action::Create(0)]];
+    breaks_no_rule(program);
 }
 
 /// Threads that wait for each other by letting others go on, as at a spinlock. Once the schedules made each wait twice

@@ -61,12 +61,20 @@ pub(crate) enum PolicyKind {
     WaitSet,
 }
 
-/// The end of a spin: only a halt, or that of `spin_once` or `spin_all`.
+/// The end of a spin: only a halt, or that of `spin_once`, `spin_some` or `spin_all`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Until {
     Halted,
     Once,
+    Some,
     All,
+}
+
+impl Until {
+    /// Returns true if such a spin never waits for something to become ready.
+    pub(crate) const fn is_impatient(self) -> bool {
+        matches!(self, Self::Some | Self::All)
+    }
 }
 
 /// One spin of an executor. `main` is the future that `spin_until` gets; without one it is a plain `spin`.
@@ -233,6 +241,16 @@ pub(crate) enum Style {
     AskAgain,
 }
 
+/// A due time on the timer's clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DuePlan {
+    At(Ms),
+    /// That long from now.
+    In(Ms),
+    /// The one that the timer has anyway; if it has none, the one that it would have after a reset, and probably had.
+    Same,
+}
+
 /// A way to publish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
@@ -291,6 +309,10 @@ pub(crate) enum Action {
     Cancel(usize),
     Reset(usize),
     SetPeriod(usize, Ms),
+    /// Sets the next due time of the timer, by its setter if that is true, which may have outlived the timer.
+    SetDue(usize, DuePlan, bool),
+    /// Cancels the timer by its setter.
+    CancelBySetter(usize),
     /// Asks the entity, and the timer if it is one, for all that its handle tells.
     Ask(usize),
     /// Sleeps on that executor, if it can await.

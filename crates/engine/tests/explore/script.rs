@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use rospin_engine::{Barrier, ClockKind, LossCause, Payload, SpinEnd, SpinError, SpinOptions};
+use rospin_engine::{Barrier, ClockKind, Instant, LossCause, Payload, SpinEnd, SpinError, SpinOptions};
 
 use super::channel::Parcel;
 use super::create::create;
 use super::model::{Change, Event, SpinResult};
 use super::operations::{does, does_all};
-use super::program::{Action, Clock, Ms, SpinPlan, Until};
+use super::program::{Action, Clock, DuePlan, Kind, Ms, SpinPlan, Until};
 use super::publish::{create_queue, drop_queue, judge_ends, look_at_kept, publish, set_waker, take_from_queue};
 use super::wait::{Own, Waiting, await_service, await_subscription, call, call_within, on, sleep, sleep_until};
 use super::world::{Group, Handle, Load, World};
@@ -68,6 +68,8 @@ pub(crate) fn act(world: &Arc<World>, run: Option<usize>, action: &Action) -> Op
         Action::Cancel(entity) => change(world, entity, Change::Cancel),
         Action::Reset(entity) => change(world, entity, Change::Reset),
         Action::SetPeriod(entity, period) => change(world, entity, Change::Period(period)),
+        Action::SetDue(entity, due, by_setter) if world.spend() => set_due(world, entity, due, by_setter),
+        Action::CancelBySetter(entity) => cancel_by_setter(world, entity),
         Action::Ask(entity) => ask(world, entity),
         Action::Sleep(executor, clock, duration) => return sleep(world, executor, clock, duration),
         Action::SleepAndForget(executor, clock, duration) => drop(sleep(world, executor, clock, duration)),
@@ -274,7 +276,51 @@ fn change(world: &Arc<World>, entity: usize, change: Change) {
                 does("Timer::set_period");
                 timer.set_period(ms(period));
             }
+            Change::Due(due) => {
+                does("Timer::set_due");
+                timer.set_due(Instant::from_millis(due));
+            }
         }
+        world.note(|model, task| model.changed(task, life));
+    }
+}
+
+/// Sets the next due time of the timer that the entity's last handle has, or of the one that its last setter is for.
+fn set_due(world: &Arc<World>, entity: usize, plan: DuePlan, by_setter: bool) {
+    let Some(Kind::Timer { clock, wait, .. }) = world.program.entity(entity).map(|plan| plan.kind) else {
+        return;
+    };
+    let now = world.context.clock().read(kind(clock)).as_nanos() / 1_000_000;
+    let due = match plan {
+        DuePlan::At(at) => at,
+        DuePlan::In(wait) => now + wait,
+        DuePlan::Same => {
+            let handle = world.tables().entities.get(entity).and_then(|lives| lives.last().cloned());
+            let Some(Handle::Timer(timer)) = handle.as_ref().map(|(_, handle)| &**handle) else {
+                return;
+            };
+            now + timer.time_until_next_call().map_or(wait, |left| left.as_millis() as Ms)
+        }
+    };
+    if !by_setter {
+        change(world, entity, Change::Due(due));
+        return;
+    }
+    let setter = world.tables().setters.get(&entity).cloned();
+    if let Some((life, setter)) = setter {
+        world.note(|model, task| model.changes(task, life, Change::Due(due)));
+        does("DueSetter::set");
+        setter.set(Instant::from_millis(due));
+        world.note(|model, task| model.changed(task, life));
+    }
+}
+
+fn cancel_by_setter(world: &Arc<World>, entity: usize) {
+    let setter = world.tables().setters.get(&entity).cloned();
+    if let Some((life, setter)) = setter {
+        world.note(|model, task| model.changes(task, life, Change::Cancel));
+        does("DueSetter::cancel");
+        setter.cancel();
         world.note(|model, task| model.changed(task, life));
     }
 }
@@ -354,6 +400,10 @@ pub(crate) fn options(plan: SpinPlan) -> SpinOptions {
         Until::Once => {
             does("SpinOptions::spin_once");
             SpinOptions::spin_once()
+        }
+        Until::Some => {
+            does("SpinOptions::spin_some");
+            SpinOptions::spin_some()
         }
         Until::All => {
             does("SpinOptions::spin_all");

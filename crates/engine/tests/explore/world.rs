@@ -3,6 +3,7 @@
 //! The locks here are the standard library's, so that taking one is no step of the model. No engine code runs under
 //! them.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -10,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use rospin_engine::{
-    CallbackGroup, Client, Context, Entity, Executor, ExecutorHandle, JumpCallback, Loss, LossCause, LossWatch,
-    ManualClock, Publisher, Queue, Recorder, ReentrantGroup, RosTime, Service, Subscription, Timer,
+    CallbackGroup, Client, Context, DueSetter, Entity, Executor, ExecutorHandle, JumpCallback, Loss, LossCause,
+    LossWatch, ManualClock, Publisher, Queue, Recorder, ReentrantGroup, RosTime, Service, Subscription, Timer,
 };
 
 use super::channel::Channel;
@@ -64,6 +65,8 @@ pub(crate) struct Tables {
     pub(crate) queues: Vec<Option<(usize, Arc<Queue<Message>>)>>,
     /// Copies of the sources of entities that watch losses, with the numbers of their lives.
     pub(crate) watches: Vec<(usize, LossWatch)>,
+    /// By the number of a timer: the setter of the one that was created last, with the number of its life.
+    pub(crate) setters: HashMap<usize, (usize, DueSetter)>,
 }
 
 #[derive(Clone)]
@@ -141,6 +144,7 @@ impl World {
             entities: (0..entities).map(|_| Vec::new()).collect(),
             queues: vec![None; queues],
             watches: Vec::new(),
+            setters: HashMap::new(),
         };
         Arc::new(Self {
             model: Mutex::new(Model::new(Arc::clone(&program))),

@@ -126,6 +126,11 @@ impl Clocks {
         as_active && (!is_active || as_set)
     }
 
+    /// Returns true if ROS time, or the system clock that it follows, may have jumped since then.
+    pub(crate) fn may_have_jumped_since(&self, since: At) -> bool {
+        self.system_set >= since || self.asking > 0 || self.asked.iter().any(|asked| asked.at >= since)
+    }
+
     /// Returns true if ROS time was asked to go back since then.
     fn ros_was_back_since(&self, since: At) -> bool {
         let times = self.asked.iter().filter(|asked| asked.at >= since).filter_map(|asked| asked.time);
@@ -278,7 +283,7 @@ impl Model {
     pub(crate) const fn period_of(change: Change) -> Option<Ms> {
         match change {
             Change::Period(period) => Some(period),
-            Change::Cancel | Change::Reset => None,
+            Change::Cancel | Change::Reset | Change::Due(_) => None,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Change {
     Cancel,
     Reset,
     Period(Ms),
+    /// It is next due at that time on its clock.
+    Due(Ms),
 }
 
 /// The things that a callback or a thread can wait for.

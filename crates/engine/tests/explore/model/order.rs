@@ -1,6 +1,6 @@
 //! The callbacks that are surely ready, and the order in which they should run.
 
-use super::super::program::{Clock, EntityPlan, Kind, Ms, PolicyKind, Role};
+use super::super::program::{Clock, EntityPlan, Kind, Ms, PolicyKind, Role, Until};
 use super::{At, Life, Model, Rule, Run, RunState, WaitOn};
 
 /// A callback that is surely ready.
@@ -10,8 +10,19 @@ pub(super) struct Ready {
     priority: u32,
     /// The time on the steady clock by which it was released.
     release_by: Ms,
-    /// True if it has begun already, and waited.
-    goes_on: bool,
+    /// The run that has begun already, and waited; `None` if it is to begin.
+    run: Option<usize>,
+}
+
+impl Ready {
+    const fn goes_on(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// Returns the life and the run, which tell it from others.
+    pub(super) const fn key(&self) -> (usize, Option<usize>) {
+        (self.life, self.run)
+    }
 }
 
 /// The activation that a thread picked, as the scheduler's trace reports it, in milliseconds.
@@ -106,7 +117,7 @@ impl Model {
                 let release_by =
                     if self.is_free(number, seen) { self.surely_waiting(life, seen)? } else { return None };
                 let what = format!("entity {} (life {number})", life.entity);
-                Some(Ready { what, life: number, priority: self.plan_of(number).priority, release_by, goes_on: false })
+                Some(Ready { what, life: number, priority: self.plan_of(number).priority, release_by, run: None })
             });
         let go_on = self.open.iter().filter_map(move |number| {
             let run = &self.runs[*number];
@@ -133,7 +144,7 @@ impl Model {
                 life: run.life,
                 priority: plan.priority.max(inherited),
                 release_by: Ms::MAX,
-                goes_on: true,
+                run: Some(*number),
             })
         });
         begin.chain(go_on)
@@ -233,18 +244,18 @@ impl Model {
         let picked = picked.filter(|(of, _)| *of == executor).map(|(_, picked)| picked);
         let deadline_of = |life: usize| {
             let plan = self.plan_of(life);
-            let longest = self.lives[life].timer.as_ref().map(|timer| timer.longest());
+            let longest = self.lives[life].timer.as_ref().map(|timer| timer.longest_wait());
             let period = longest.filter(|_| matches!(plan.kind, Kind::Timer { periodic: true, .. }));
             plan.deadline.or(period)
         };
         let goes_first = |ready: &Ready| {
-            let is_other = ready.life != life && (threads == 1 || !ready.goes_on);
+            let is_other = ready.life != life && (threads == 1 || !ready.goes_on());
             if !is_other || threads > 1 && self.may_be_picked(self.lives[ready.life].group, seen) {
                 return false;
             }
             match (policy, picked) {
                 (PolicyKind::FixedPriority, Some(picked)) if !is_segment && ready.priority == priority => {
-                    !ready.goes_on && ready.release_by < picked.release
+                    !ready.goes_on() && ready.release_by < picked.release
                 }
                 (PolicyKind::FixedPriority, _) => ready.priority > priority,
                 (PolicyKind::Fifo, Some(picked)) if !is_segment => ready.release_by < picked.release,
@@ -267,6 +278,11 @@ impl Model {
         }
     }
 
+    /// Returns the number of picks that the executor's trace has reported since then.
+    pub(super) fn picks_since(&self, executor: usize, since: At) -> usize {
+        self.dispatched.iter().filter(|pick| pick.executor == executor && pick.at >= since).count()
+    }
+
     /// Returns true if the scheduler of that executor has a trace.
     pub(crate) fn is_traced(&self, executor: usize) -> bool {
         let plan = self.program.executor(executor);
@@ -275,7 +291,9 @@ impl Model {
             let orders = matches!(plan.policy, PolicyKind::Fifo | PolicyKind::Edf);
             let several = plan.policy == PolicyKind::FixedPriority && plan.threads > 1 && plan.id % 2 == 0;
             let ties = plan.policy == PolicyKind::FixedPriority && plan.id % 2 == 0 && self.has_ties;
-            plan.role != Role::Companion && (orders || several || ties)
+            // With a trace no callback runs in place, and short spins should also follow spins in which some did.
+            let counts = plan.spins.iter().any(|spin| spin.until == Until::Some) && plan.spins.len() % 2 == 0;
+            plan.role != Role::Companion && (orders || several || ties || counts)
         })
     }
 

@@ -53,7 +53,7 @@ impl Model {
         let mut companions = (0..self.executors.len()).filter(|other| self.executors[*other].is_companion);
         let waits = companions.any(|companion| self.busy(companion) > 0);
         // A spin that found nothing ready any more waits for companions, too.
-        let waits_for_them = |spin: &super::spins::Spin| spin.started == 0 || spin.plan.until == Until::All;
+        let waits_for_them = |spin: &super::spins::Spin| spin.started == 0 || spin.plan.until.is_impatient();
         state.spins.iter().any(|spin| ends(spin) || (waits && waits_for_them(spin)))
     }
 
@@ -121,7 +121,7 @@ impl Model {
         let now = self.clocks.reading_min(Clock::Steady);
         let reasons = [
             (state.halted.is_some_and(|halts| halts > spin.alone_since), "it was halted"),
-            (spin.plan.until == Until::All, "all threads are blocked"),
+            (spin.plan.until.is_impatient(), "all threads are blocked"),
             (spin.plan.until == Until::Once && spin.started > 0, "a callback ran"),
             (spin.ends_by().is_some_and(|end| end <= now), "its time is over"),
             (state.panicked.is_some_and(|panicked| panicked > spin.began), "a callback panicked"),

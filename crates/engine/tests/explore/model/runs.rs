@@ -125,7 +125,7 @@ impl Model {
             let (count, limit) = (self.in_flight(life), self.limit(life));
             self.broken(Rule::Exclusion, format!("{what} is the {count} th in flight, of {limit}"));
         }
-        self.count_start(executor, task);
+        self.count_start(executor, task, run);
         self.judge_order(task, run, seen);
     }
 

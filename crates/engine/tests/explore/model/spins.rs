@@ -1,7 +1,7 @@
 //! Spins: the callbacks that run in them, and their ends.
 
 use super::super::program::{Clock, Ms, Program, Role, SpinPlan, Until};
-use super::{At, Event, Model, Rule, SpinResult};
+use super::{At, Event, Model, Rule, Run, RunState, SpinResult};
 
 /// Facts about an executor.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,12 @@ pub(crate) struct Spin {
     pub(super) began_max: Option<Ms>,
     /// The number of callbacks and segments that ran in the spin.
     pub(crate) started: usize,
+    /// The callbacks that were surely ready when the spin began, and have not run since. `had` is the number of those
+    /// that have.
+    ready: Vec<(usize, Option<usize>)>,
+    had: usize,
+    /// The most callbacks that may have been ready when the spin began, known once one has run.
+    most_ready: usize,
     pub(crate) main_done: bool,
     /// True if a halt was requested since the spin began, or was under way then.
     pub(super) may_be_halted: bool,
@@ -83,6 +89,9 @@ impl Model {
             began_ms,
             began_max: None,
             started: 0,
+            ready: Vec::new(),
+            had: 0,
+            most_ready: 0,
             main_done: false,
             may_be_halted,
             is_alone: true,
@@ -90,6 +99,9 @@ impl Model {
         });
         if spins.len() > 1 {
             spins.iter_mut().for_each(|spin| spin.is_alone = false);
+        } else if plan.until == Until::Some {
+            let ready: Vec<_> = self.ready(executor, began).map(|ready| ready.key()).collect();
+            self.executors[executor].spins[0].ready = ready;
         }
     }
 
@@ -108,7 +120,7 @@ impl Model {
         };
         let spin = spins.remove(at);
         let now = self.notes.len();
-        self.last_end = (now, self.runs.iter().any(|run| run.task == task && run.state == super::RunState::Running));
+        self.last_end = (now, self.runs.iter().any(|run| run.task == task && run.state == RunState::Running));
         let spins = &mut self.executors[executor].spins;
         if let [other] = &mut spins[..] {
             other.alone_since = now;
@@ -152,6 +164,24 @@ impl Model {
         if is_done && let Some(waiting) = self.first_ready(executor, seen) {
             self.broken(Rule::Forgotten, format!("{what}, while {waiting} was ready"));
         }
+        if spin.is_alone && *result == SpinResult::Done && plan.until == Until::Some && self.is_traced(executor) {
+            let is_left = |ready: &(usize, Option<usize>)| spin.ready.contains(ready);
+            let left = self.ready(executor, spin.began).map(|ready| ready.key()).filter(is_left).count();
+            let picks = self.picks_since(executor, spin.began);
+            if left > 0 && picks < spin.had + left {
+                let message = format!("{what} after {picks} picks, of {} and {left} left that were ready", spin.had);
+                self.broken(Rule::SpinEnd, message);
+            }
+        }
+    }
+
+    /// Returns the most callbacks of the executor that may have been ready when a spin began at that note, before any
+    /// callback ran in it: one to begin for each entity, and all that had begun and waited.
+    fn most_ready(&self, executor: usize, began: At) -> usize {
+        let lives = self.lives.iter().filter(|life| life.executor == executor);
+        let may_begin = lives.filter(|life| life.dropped.is_none_or(|dropped| dropped > began)).count();
+        let runs = self.runs.iter().filter(|run| self.lives[run.life].executor == executor && run.began <= began);
+        may_begin + runs.filter(|run| run.state != RunState::Ended || run.left > began).count()
     }
 
     /// Returns true if the executor's callbacks may run now.
@@ -179,12 +209,33 @@ impl Model {
         }
     }
 
-    pub(super) fn count_start(&mut self, executor: usize, task: usize) {
-        let Some(spin) = self.executors[executor].spins.first_mut().filter(|spin| spin.is_alone) else {
+    pub(super) fn count_start(&mut self, executor: usize, task: usize, run: usize) {
+        let began = self.executors[executor].spins.first().filter(|spin| spin.is_alone).map(|spin| spin.began);
+        let Some(began) = began else {
             return;
         };
+        let most_ready = self.most_ready(executor, began);
+        let Run { life, segments, .. } = self.runs[run];
+        let is_left_alone = self.lives[life].timer.as_ref().is_none_or(|timer| timer.is_left_alone_since(began));
+        let spin = &mut self.executors[executor].spins[0];
         spin.started += 1;
-        let (until, owner) = (spin.plan.until, spin.task);
+        if spin.started == 1 {
+            spin.most_ready = most_ready;
+        }
+        let key = (life, (segments > 0).then_some(run));
+        if let Some(at) = spin.ready.iter().position(|ready| *ready == key) {
+            spin.ready.swap_remove(at);
+            spin.had += usize::from(is_left_alone);
+        }
+        let until = spin.plan.until;
+        let owner = spin.task;
+        if until == Until::Some && spin.started > spin.most_ready {
+            let message = format!(
+                "the spin of executor {executor} runs callback {}, and at most {} were ready when it began",
+                spin.started, spin.most_ready
+            );
+            self.broken(Rule::SpinEnd, message);
+        }
         if until != Until::Halted && owner != task {
             let message =
                 format!("a callback of executor {executor} runs on thread {task}, but thread {owner} spins it");

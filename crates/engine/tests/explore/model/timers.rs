@@ -13,6 +13,8 @@ struct Asked {
     is_cancel: bool,
     /// The least that the timer's clock showed at the request.
     asked_at: Ms,
+    /// The due time that was asked for; `None` if it follows from the time of the request.
+    due: Option<Ms>,
     due_by: Ms,
     /// The number of starts that surely came after the request was done.
     starts: u64,
@@ -25,6 +27,8 @@ pub(crate) struct TimerModel {
     is_periodic: bool,
     /// All waits that were ever set: two threads may have set them at once.
     waits: Vec<Ms>,
+    /// The latest due time that was ever asked for. No timer waits longer for one.
+    latest: Ms,
     asked: Vec<Asked>,
     /// The last start, and the time by which the timer is due after it.
     after_start: Option<(At, Ms)>,
@@ -36,19 +40,26 @@ impl TimerModel {
         let Kind::Timer { clock, wait, periodic, .. } = plan.kind else {
             return None;
         };
-        let mut timer = Self { clock, is_periodic: periodic, waits: vec![wait], asked: Vec::new(), after_start: None };
+        let mut timer =
+            Self { clock, is_periodic: periodic, waits: vec![wait], latest: 0, asked: Vec::new(), after_start: None };
         timer.change(task, at, Change::Reset, clocks);
         Some(timer)
     }
 
     fn change(&mut self, task: usize, at: At, change: Change, clocks: &Clocks) {
         self.waits.extend(Model::period_of(change));
+        let due = match change {
+            Change::Due(due) => Some(due),
+            Change::Cancel | Change::Reset | Change::Period(_) => None,
+        };
+        self.latest = self.latest.max(due.unwrap_or(0));
         self.asked.push(Asked {
             task,
             begin: at,
             end: None,
             is_cancel: change == Change::Cancel,
             asked_at: clocks.reading_min(self.clock),
+            due,
             due_by: Ms::MAX,
             starts: 0,
         });
@@ -56,16 +67,36 @@ impl TimerModel {
 
     /// Notes the end of the change that this thread had under way.
     pub(super) fn change_ended(&mut self, task: usize, at: At, clocks: &Clocks) {
+        let longest_wait = self.longest_wait();
         let longest = self.longest();
         let clock = self.clock;
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.end.is_none() && asked.task == task) {
             asked.end = Some(at);
-            asked.due_by = clocks.most_since(clock, asked.begin) + longest;
+            let most = clocks.most_since(clock, asked.begin);
+            asked.due_by = match asked.due {
+                // If ROS time jumps meanwhile, the timer may wait for the time that was left by then.
+                Some(due) if clock == Clock::Ros && clocks.may_have_jumped_since(asked.begin) => {
+                    due.max(most) + longest
+                }
+                Some(due) => due,
+                None => most + longest_wait,
+            };
         }
     }
 
-    pub(super) fn longest(&self) -> Ms {
+    /// Returns true if nobody has asked the timer for anything since then.
+    pub(super) fn is_left_alone_since(&self, since: At) -> bool {
+        self.asked.iter().all(|asked| asked.end.is_some_and(|end| end <= since))
+    }
+
+    /// Returns the longest of the timer's periods, or of its delays.
+    pub(super) fn longest_wait(&self) -> Ms {
         self.waits.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Returns the longest time that the timer may wait.
+    pub(super) fn longest(&self) -> Ms {
+        self.longest_wait().max(self.latest)
     }
 
     /// Returns the requests that may have been the last one to be done, for a thread that has seen everything up to
@@ -89,7 +120,7 @@ impl TimerModel {
         let period = if self.is_periodic { shortest } else { 0 };
         let candidates: Vec<_> = self.candidates(seen).collect();
         let may_fire = |asked: &&Asked| !asked.is_cancel && (self.is_periodic || asked.starts == 0);
-        let bound = |asked: &Asked| asked.asked_at + shortest + period * asked.starts;
+        let bound = |asked: &Asked| asked.due.unwrap_or(asked.asked_at + shortest) + period * asked.starts;
         let is_due =
             |asked: &Asked| clocks.highest_since(self.clock, asked.begin).is_none_or(|highest| highest >= bound(asked));
         let causes: Vec<_> = candidates.iter().map(|number| &self.asked[*number]).filter(may_fire).collect();
@@ -106,7 +137,7 @@ impl TimerModel {
         }
         // The timer may have been released long before, when its clock showed more.
         let before = self.after_start.map_or(0, |(at, _)| at).min(seen);
-        self.after_start = Some((at, clocks.most_since(self.clock, before) + self.longest()));
+        self.after_start = Some((at, clocks.most_since(self.clock, before) + self.longest_wait()));
         verdict
     }
 

@@ -104,7 +104,9 @@ impl Model {
             }
             let may_follow =
                 |(other, of): &(usize, &Item)| *other != number && !precedes(of, item) && of.sending < created;
-            least += usize::from(self.items_of(receiver.place).filter(may_follow).count() < keeps);
+            // A queue whose creation failed may have got nothing.
+            let is_there = receiver.created.is_some();
+            least += usize::from(is_there && self.items_of(receiver.place).filter(may_follow).count() < keeps);
             most += usize::from(self.followers(item, receiver.creating) < keeps);
         }
         (least.min(receiver.depth), most.min(receiver.depth))
