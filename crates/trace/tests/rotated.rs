@@ -121,6 +121,21 @@ fn a_file_lasts_as_long_as_it_may_and_the_last_ones_are_kept() {
     assert!(times(&whole[0]).starts_with(&(1710..=1900).step_by(10).collect::<Vec<_>>()));
 }
 
+#[test]
+fn a_file_with_events_is_over_after_a_pause() {
+    let folder = Folder::new("pause");
+    let mut sink = folder.sink(Rotation { duration_max: Some(Duration::from_millis(100)), ..NONE });
+    sink.define(&executor());
+    sink.define(&entity(1, "lidar"));
+    for at in [1000, 1010, 1020, 1500, 1510, 1520] {
+        sink.record(1, &[completed(at, 1)]);
+        sink.end_round();
+    }
+    drop(sink);
+    let parts = folder.parts();
+    assert_eq!(parts.iter().map(times).collect::<Vec<_>>(), [vec![1000, 1010, 1020], vec![1500, 1510, 1520]]);
+}
+
 /// Two threads: the events of the second one come a round late, as if it had been drained before they happened.
 #[test]
 fn two_files_meet_at_one_instant_for_all_threads() {

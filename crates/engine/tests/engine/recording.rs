@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::common::{spin_all, watchdog};
+use crate::common::{eventually, spin_all, watchdog};
 use rospin_engine::recording::{Definition, Event, Sink, Step, Words};
 use rospin_engine::{
     Context, ContextOptions, Executor, ExecutorOptions, Publisher, RecordError, Recorder, SpinOptions,
@@ -22,6 +22,8 @@ struct Told {
     completed: u64,
     /// Events that are missing because a log was full: the recording thread did not run for a while.
     dropped: u64,
+    /// True if the state of an executor came after the last missing event.
+    knows_state: bool,
     /// Events whose names were not defined before them.
     nameless: Vec<Event>,
     is_flushed: bool,
@@ -56,7 +58,14 @@ impl Sink for Listener {
                 _ => true,
             };
             told.completed += u64::from(matches!(event, Event::Completed { .. }));
-            told.dropped += if let Event::Dropped { count } = event { count } else { 0 };
+            match event {
+                Event::Dropped { count } => {
+                    told.dropped += count;
+                    told.knows_state = false;
+                }
+                Event::Snapshot { .. } => told.knows_state = true,
+                _ => {}
+            }
             if !is_named || !told.threads.contains(&thread) {
                 told.nameless.push(event);
             }
@@ -247,5 +256,30 @@ fn a_sink_that_stays_misses_nothing_when_others_come_and_go() {
         });
         recorder.stop();
         assert_eq!(steady.0.lock().unwrap().completed, 2_000);
+    });
+}
+
+#[test]
+fn executors_tell_their_states_again_after_events_were_lost() {
+    watchdog(|| {
+        let (recorder, context) = recorded();
+        recorder.set_capacity(64);
+        let (executor, publisher, _, _keep) = counting(&context);
+        let listener = Listener::default();
+        recorder.start(listener.clone()).unwrap();
+        // A round of the recording thread may come in between, so that nothing is lost.
+        while listener.0.lock().unwrap().dropped == 0 {
+            for number in 0..200 {
+                publisher.publish(number);
+            }
+            spin_all(&executor);
+            assert!(recorder.flush());
+        }
+        eventually(|| {
+            spin_all(&executor);
+            assert!(recorder.flush());
+            listener.0.lock().unwrap().knows_state
+        });
+        recorder.stop();
     });
 }

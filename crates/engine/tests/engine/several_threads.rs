@@ -119,3 +119,21 @@ fn a_timer_does_not_wait_for_the_drop_of_what_a_callback_captured() {
         executor.spin(SpinOptions::new()).unwrap();
     });
 }
+
+#[test]
+fn a_timer_does_not_wait_for_the_callback_of_the_thread_that_watched_the_timers() {
+    watchdog(|| {
+        let (_context, executor) = two_threads();
+        let [long, short] = ["long", "short"].map(|name| executor.create_group(name, ()));
+        let (send, fired) = mpsc::channel();
+        let stop = executor.handle();
+        // Both threads are idle before, and the one that watches the timers runs this callback.
+        let wait = move |(): &mut (), _: rospin_engine::Tick| {
+            expect(&fired);
+            stop.halt();
+        };
+        let _long = long.create_timer(TimerOptions::one_shot(ms(50)), wait).unwrap();
+        let _short = short.create_timer(TimerOptions::one_shot(ms(60)), move |(), _| send.send(()).unwrap()).unwrap();
+        executor.spin(SpinOptions::new()).unwrap();
+    });
+}

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::common::{Count, Log, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
+use crate::common::{Count, Log, expect, manual, manual_executor, ms, spin_all, spin_in_background, threads, watchdog};
 use rospin_engine::{
     Context, ContextOptions, ExecutorOptions, LossCause, Publisher, PublisherOptions, Subscription,
     SubscriptionOptions, TopicError,
@@ -377,5 +377,30 @@ fn a_queue_is_taken_from_by_hand_and_calls_its_waker() {
         assert_eq!(publisher.publish(4).queued, 0);
         assert_eq!(rings.get(), 3);
         assert!(context.create_local_queue::<u64>("topic").is_err());
+    });
+}
+
+#[test]
+fn a_message_wakes_an_executor_that_sleeps_behind_one_that_does_not() {
+    watchdog(|| {
+        let context = Context::new(ContextOptions::new());
+        let [idle, asleep] = ["idle", "asleep"].map(|name| context.create_executor(ExecutorOptions::new(name)));
+        let (idle_group, group) = (idle.create_group("first", ()), asleep.create_group("second", ()));
+        let publisher = context.create_local_publisher::<u8>("topic").unwrap();
+        // The executor of the first subscription does not spin, so nobody has to wake it.
+        let _first = idle_group.create_local_subscription("topic", |(), _: Arc<u8>| ()).unwrap();
+        let (send, came) = std::sync::mpsc::channel();
+        let _second =
+            group.create_local_subscription("topic", move |(), number: Arc<u8>| send.send(*number).unwrap()).unwrap();
+        let asleep = Arc::new(asleep);
+        let spin = spin_in_background(&asleep);
+        for number in 0..5 {
+            // By then it probably sleeps.
+            thread::sleep(ms(5));
+            publisher.publish(number);
+            assert_eq!(expect(&came), number);
+        }
+        asleep.halt();
+        spin.join().unwrap().unwrap();
     });
 }
