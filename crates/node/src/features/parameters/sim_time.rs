@@ -122,9 +122,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Switches, if the parameter is among those that were set.
+    /// Switches, if the parameter is among those that were set, each of which is there once.
     pub(super) fn after(&mut self, set: &[ParameterSetting]) {
-        let changed = set.iter().rfind(|setting| setting.name == NAME);
+        let changed = set.iter().find(|setting| setting.name == NAME);
         let Some(ParameterValue::Bool(on)) = changed.map(|setting| &setting.value) else {
             return;
         };
