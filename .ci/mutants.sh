@@ -8,6 +8,8 @@
 #   .ci/mutants.sh tests                  the mistakes of .ci/mutants/foreign.toml, by the tests of the crate and of those that
 #                                         depend on it. Prints by which test. Takes an hour
 #   .ci/mutants.sh tests NAME ...         some of them
+#   .ci/mutants.sh own                    the same mistakes, by the tests of the mistake's own crate alone
+#   .ci/mutants.sh own NAME ...           some of them
 #   .ci/mutants.sh days                   the mistakes of .ci/mutants/network*.toml, by 500 robot-days of a fleet on a simulated network.
 #                                         Prints by which seed
 #   .ci/mutants.sh days NAME ...          some of them
@@ -76,6 +78,12 @@ by_tests() {
     python3 .ci/mutants/tests.py "$copy" .ci/mutants/foreign.toml "$@" | tee "$target/tests.txt"
 }
 
+# Looks for mistakes by the tests of their own crates, for all of them or for some.
+by_own_tests() {
+    copy_sources
+    python3 .ci/mutants/tests.py --own "$copy" .ci/mutants/foreign.toml "$@" | tee "$target/own.txt"
+}
+
 # Looks for mistakes by days of a fleet, for all of them or for some.
 by_days() {
     copy_sources
@@ -102,9 +110,10 @@ case "${1:-}" in
     ;;
 programs) by_programs "${@:2}" ;;
 tests) by_tests "${@:2}" ;;
+own) by_own_tests "${@:2}" ;;
 days) by_days "${@:2}" ;;
 *)
-    echo "\`programs\`, \`tests\` or \`days\`, not \`$1\`" >&2
+    echo "\`programs\`, \`tests\`, \`own\` or \`days\`, not \`$1\`" >&2
     exit 2
     ;;
 esac
