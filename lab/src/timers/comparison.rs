@@ -17,6 +17,8 @@ pub(crate) struct Comparison {
     pub(crate) duration: Duration,
     /// Number of turns of each row.
     pub(crate) rounds: u32,
+    /// Remarks about what was left out.
+    pub(crate) remarks: Vec<String>,
     /// The results, by rate, load and contender.
     pub(crate) rows: Vec<Row>,
 }

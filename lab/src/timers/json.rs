@@ -39,6 +39,7 @@ pub(crate) fn render(comparison: &Comparison) -> Result<String, serde_json::Erro
             "null": "nothing to compare with, or not a single start",
         },
         "promises": promises.iter().map(|p| json!({ "text": p.text, "kept": p.kept })).collect::<Vec<_>>(),
+        "remarks": comparison.remarks,
         "rows": comparison.rows.iter().map(|row| one_row(comparison, row)).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&document)? + "\n")
@@ -65,6 +66,7 @@ fn one_row(comparison: &Comparison, row: &Row) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::contender::Contender;
     use super::super::testing;
     use super::*;
 
@@ -72,7 +74,7 @@ mod tests {
     fn every_row_has_its_figures() {
         let document: Value = serde_json::from_str(&render(&testing::comparison()).unwrap()).unwrap();
         let rows = document["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), 2 * 2 * 4);
+        assert_eq!(rows.len(), 2 * 2 * Contender::ALL.len());
         for row in rows {
             for percentile in ["p50", "p99", "max"] {
                 assert!(row["jitter_us"][percentile].is_number(), "{row}");

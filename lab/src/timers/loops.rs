@@ -11,19 +11,45 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{interval_at, sleep};
 
 use super::contender::Contender;
+use super::rcl::{RclTimer, RunError};
+use super::timerfd::timerfd_loop;
+
+/// Reasons for which a turn gave no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TurnError {
+    /// A timer of this process failed.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// The timer of rcl failed.
+    #[error(transparent)]
+    Rcl(#[from] RunError),
+    /// The timer of rcl has a turn, and was not found.
+    #[error("the timer of rcl was not found")]
+    NoRcl,
+}
 
 /// Runs the contender's timer for the due times of `turn`, on the calling thread, which has the settings `options`
-/// meanwhile. Returns the lateness of each start, in microseconds.
-pub(crate) fn run(contender: Contender, options: &ThreadOptions, turn: Turn) -> Result<Vec<f64>, LoopError> {
-    let on_tokio = match contender {
+/// meanwhile. That of rcl has a process of its own. Returns the lateness of each start, in microseconds.
+pub(crate) fn run(
+    contender: Contender,
+    rcl: Option<&RclTimer>,
+    options: &ThreadOptions,
+    turn: Turn,
+) -> Result<Vec<f64>, TurnError> {
+    let run = match contender {
         Contender::Floor => return Ok(run_bare(options, turn)),
-        Contender::Rospin => return run_rospin(options, turn),
+        Contender::Rospin => return Ok(run_rospin(options, turn)?),
+        Contender::Rcl => {
+            let rcl = rcl.ok_or(TurnError::NoRcl)?;
+            return Ok(rcl.run(options, turn)?);
+        }
+        Contender::Timerfd => timerfd_loop,
         Contender::TokioInterval => tokio_interval,
         Contender::TaskPerTimer => task_per_timer,
     };
     let _set_up = options.apply_for_now();
     let mut lateness = turn.begin();
-    on_tokio(&mut lateness)?;
+    run(&mut lateness).map_err(LoopError::Start)?;
     Ok(lateness.into_us())
 }
 
@@ -104,9 +130,10 @@ mod tests {
 
     #[test]
     fn every_contender_fires_and_ends() {
-        for contender in Contender::ALL {
+        // That of rcl has a test of its own.
+        for contender in Contender::ALL.into_iter().filter(|contender| *contender != Contender::Rcl) {
             let turn = Turn { period: Duration::from_millis(2), firings: 10, phase: Duration::ZERO };
-            let late_us = run(contender, &ThreadOptions::new(), turn).unwrap();
+            let late_us = run(contender, None, &ThreadOptions::new(), turn).unwrap();
             assert!((1..=10).contains(&late_us.len()), "{}: {late_us:?}", contender.name());
         }
     }

@@ -1,6 +1,6 @@
 //! `rospin lab timers`: measures if timers fire at their full rate, and how late their callbacks start.
 //!
-//! `loops` are the contenders, `load` the busy executor beside them. `verdict`, `table`, `plots`, `json` and `report`
+//! `loops` are the contenders, two of which are in `timerfd` and `rcl`. `load` is the busy executor beside them. `verdict`, `table`, `plots`, `json` and `report`
 //! show the results.
 
 mod comparison;
@@ -11,10 +11,12 @@ mod load;
 mod loops;
 mod options;
 mod plots;
+mod rcl;
 mod report;
 mod table;
 #[cfg(test)]
 mod testing;
+mod timerfd;
 mod verdict;
 
 use std::io::Write;
@@ -30,10 +32,12 @@ use rospin_report::output_options;
 use crate::experiment::Experiment;
 
 use self::comparison::Comparison;
-use self::contender::Load;
+use self::contender::{Contender, Load};
 use self::figures::Row;
 use self::load::BusyExecutor;
+use self::loops::TurnError;
 use self::options::{DEFAULT_REPORT, Options};
+use self::rcl::RclTimer;
 
 /// The experiment `timers`.
 pub(crate) struct Timers;
@@ -58,9 +62,22 @@ impl Experiment for Timers {
             SetupError::Core(_) => Failure::input(error),
             error => Failure::run(error),
         })?;
-        let rows = run_all(&options, &setup).map_err(Failure::run)?;
+        let mut contenders = options.contenders();
+        let mut remarks = Vec::new();
+        let mut rcl = None;
+        if contenders.contains(&Contender::Rcl) {
+            match RclTimer::find() {
+                Ok(found) => rcl = Some(found),
+                Err(error) if contenders.len() == 1 => return Err(Failure::input(error)),
+                Err(error) => {
+                    remarks.push(format!("SKIPPED: {}: {error}.", Contender::Rcl.name()));
+                    contenders.retain(|contender| *contender != Contender::Rcl);
+                }
+            }
+        }
+        let rows = run_all(&options, &contenders, rcl.as_ref(), &setup).map_err(Failure::run)?;
         let (duration, rounds) = (options.duration, options.rounds);
-        let comparison = Comparison { machine: Machine::read(), setup, duration, rounds, rows };
+        let comparison = Comparison { machine: Machine::read(), setup, duration, rounds, remarks, rows };
         writeln!(out, "{}", table::render(&comparison))?;
         for said in verdict::sentences(&comparison) {
             writeln!(out, "{said}")?;
@@ -71,14 +88,16 @@ impl Experiment for Timers {
 }
 
 /// Runs all turns, and returns the rows by rate, load and contender.
-fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
-    let contenders = options.contenders();
+fn run_all(
+    options: &Options,
+    contenders: &[Contender],
+    rcl: Option<&RclTimer>,
+    setup: &Setup,
+) -> Result<Vec<Row>, TurnError> {
     let rates = options.rates();
     let rows_of = |rate| {
-        Load::ALL.into_iter().flat_map({
-            let contenders = &contenders;
-            move |load| contenders.iter().map(move |contender| Row::new(*contender, load, rate))
-        })
+        let of_load = move |load| contenders.iter().map(move |contender| Row::new(*contender, load, rate));
+        Load::ALL.into_iter().flat_map(of_load)
     };
     let length = options.duration * (contenders.len() * Load::ALL.len()) as u32;
     let progress = options.outputs.progress(rates.len(), length);
@@ -90,7 +109,7 @@ fn run_all(options: &Options, setup: &Setup) -> Result<Vec<Row>, LoopError> {
         for number in 0..turns {
             let (round, place) = (number / rows.len(), place(number, rows.len()));
             progress.at(number as f64 / turns as f64);
-            take_turn(&mut rows[place], options.turn(rate, round as u32), setup)?;
+            take_turn(&mut rows[place], options.turn(rate, round as u32), rcl, setup)?;
         }
         progress.end();
         all.append(&mut rows);
@@ -109,12 +128,15 @@ const fn place(number: usize, of: usize) -> usize {
 }
 
 /// Runs one turn on a thread of its own, which has no settings from earlier turns, and adds its result to the row.
-fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> {
+fn take_turn(row: &mut Row, turn: Turn, rcl: Option<&RclTimer>, setup: &Setup) -> Result<(), TurnError> {
     let busy = (row.load == Load::Busy).then(|| BusyExecutor::start(&setup.busy)).transpose()?;
-    let (contender, timer) = (row.contender, setup.timer.clone());
-    let thread = thread::Builder::new().name(contender.name().to_owned());
-    let thread = thread.spawn(move || loops::run(contender, &timer, turn))?;
-    let late_us = thread.join().map_err(|_| LoopError::Panicked(contender.name()))??;
+    let contender = row.contender;
+    let late_us = thread::scope(|scope| {
+        let thread = thread::Builder::new().name(contender.name().to_owned());
+        let run = || loops::run(contender, rcl, &setup.timer, turn);
+        let thread = thread.spawn_scoped(scope, run).map_err(LoopError::Start)?;
+        thread.join().map_err(|_| LoopError::Panicked(contender.name()))?
+    })?;
     busy.map_or(Ok(()), BusyExecutor::stop)?;
     row.add(turn.firings, &late_us);
     Ok(())
@@ -122,7 +144,6 @@ fn take_turn(row: &mut Row, turn: Turn, setup: &Setup) -> Result<(), LoopError> 
 
 #[cfg(test)]
 mod tests {
-    use super::contender::Contender;
     use super::*;
 
     #[test]
@@ -147,7 +168,9 @@ mod tests {
         assert_eq!(text.lines().last().unwrap(), format!("Report:  {}", report.display()));
         let document: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
         let rows = document["rows"].as_array().unwrap();
-        assert_eq!(rows.len(), Contender::ALL.len() * Load::ALL.len() * 2);
+        let skipped = document["remarks"].as_array().unwrap().len();
+        assert_eq!(rows.len(), (Contender::ALL.len() - skipped) * Load::ALL.len() * 2, "{text}");
+        assert_eq!(text.matches("SKIPPED: rcl: ").count(), skipped, "{text}");
         assert!(rows.iter().all(|row| row["expected"].as_u64().unwrap() >= 6), "{text}");
         std::fs::remove_dir_all(&folder).unwrap();
     }

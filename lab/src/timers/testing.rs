@@ -27,14 +27,17 @@ pub(crate) fn comparison() -> Comparison {
         busy_has: "SCHED_FIFO 10 on core 1".to_owned(),
         missing: Vec::new(),
     };
-    Comparison { machine: Machine::made_up(), setup, duration: Duration::from_secs(2), rounds: 2, rows }
+    let (machine, duration) = (Machine::made_up(), Duration::from_secs(2));
+    Comparison { machine, setup, duration, rounds: 2, remarks: Vec::new(), rows }
 }
 
 fn row(contender: Contender, load: Load, rate_hz: u32) -> Row {
     let worst_us = match contender {
         Contender::Floor => 10.0,
+        Contender::Timerfd => 14.0,
         Contender::TokioInterval => 1900.0,
         Contender::TaskPerTimer => 2000.0,
+        Contender::Rcl => 60.0,
         Contender::Rospin => 12.0,
     };
     let busier = if load == Load::Busy { 1.1 } else { 1.0 };

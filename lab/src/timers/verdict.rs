@@ -39,6 +39,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
         let missing = comparison.setup.missing.join("; ");
         said.push(format!("Measured without real-time priorities, which the promises are about: {missing}."));
     }
+    said.extend(comparison.remarks.iter().cloned());
     said
 }
 
@@ -129,7 +130,7 @@ mod tests {
         for row in comparison.rows.iter_mut().filter(|row| row.contender == Contender::Rospin) {
             row.fired -= 2;
         }
-        assert_eq!(winner(&comparison, Load::Idle, 1000), Some(Contender::TokioInterval));
+        assert_eq!(winner(&comparison, Load::Idle, 1000), Some(Contender::Timerfd));
         assert!(promises(&comparison).iter().any(|promise| !promise.kept && promise.text.contains("2 off")));
     }
 
