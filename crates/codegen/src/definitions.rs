@@ -114,7 +114,7 @@ impl Definitions {
         packages.check()?;
         let identities = match interface.kind {
             Kind::Message => vec![hash::message(&packages, &interface)],
-            Kind::Service => vec![hash::service(&packages, &interface)],
+            Kind::Service => vec![hash::service(&packages, &interface).0],
             Kind::Action => hash::action(&packages, &interface).into_iter().map(|(_, identity)| identity).collect(),
         };
         Ok(Some(identities.into_iter().map(described).collect()))

@@ -30,11 +30,20 @@ pub(crate) fn message(packages: &Packages, interface: &Interface) -> Identity {
     Hasher { packages, known: BTreeMap::new() }.identify(part(interface, 0))
 }
 
-/// Returns the identity of a service.
-pub(crate) fn service(packages: &Packages, interface: &Interface) -> Identity {
+/// Returns the identity of a service, and the hash of its events.
+pub(crate) fn service(packages: &Packages, interface: &Interface) -> (Identity, String) {
     let mut hasher = Hasher::new(packages);
     let parts = [part(interface, 0), part(interface, 1)];
-    hasher.service(&interface.ros_name(), parts)
+    let name = interface.ros_name();
+    let service = hasher.service(&name, parts);
+    // The description of a service has that of its events.
+    let event = hasher.describe(&event_of(&name)).map(|event| hasher.identify(event).hash);
+    (service, event.unwrap_or_default())
+}
+
+/// Returns the name of the type of a service's events.
+fn event_of(service: &str) -> String {
+    format!("{service}_Event")
 }
 
 /// Returns the identities of an action's parts, each with the name of its constants: goals, results, feedback.
@@ -215,7 +224,7 @@ impl<'a> Hasher<'a> {
             self.add(part);
         }
         let one_at_most = |of: &str| FieldTypeDescription::nested_array(TypeId::NESTED_TYPE_BOUNDED_SEQUENCE, 1, of);
-        let event = format!("{name}_Event");
+        let event = event_of(name);
         self.add(TypeDescription {
             type_name: event.clone(),
             fields: vec![

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_channel::oneshot;
-use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeName};
+use rospin_node::{
+    Awaited, CallError, Calls, ClientEnd, FullName, Gid, Matches, Qos, Refused, RequestId, SentRequest, TypeName,
+};
 
 use crate::cdr::{self, Header};
 use crate::cyclone::{Guid, Handle, Identity, Reader, Receive, Sample, Writer};
@@ -151,8 +153,8 @@ impl DdsClient {
         Ok(Self { service: service.to_string(), _listed: listed, writer, _reader: reader, sending, marks, bond, state })
     }
 
-    /// Sends a request. Returns its number, and the receiver of its response, which is dropped if none will come.
-    fn send(&self, mut payload: Vec<u8>) -> Result<(i64, oneshot::Receiver<Sample>), CallError> {
+    /// Sends a request. Returns its id, and the receiver of its response, which is dropped if none will come.
+    fn send(&self, mut payload: Vec<u8>) -> Result<(RequestId, oneshot::Receiver<Sample>), CallError> {
         if self.count() == 0 {
             return Err(CallError::Unavailable { service: self.service.clone() });
         }
@@ -182,7 +184,10 @@ impl DdsClient {
             // The last server went meanwhile, perhaps before this call was registered.
             self.state.calls.forget(number);
         }
-        Ok((number, receiver))
+        // Those who watch the service have the same id from a server: of the reader where the request names it, else of
+        // the writer.
+        let client = if form == Form::Identity { self.marks.reader } else { self.marks.writer };
+        Ok((RequestId { client: Gid::new(client), number }, receiver))
     }
 }
 
@@ -192,12 +197,11 @@ const BOTH_FORMS: &str = "it has servers on Cyclone DDS and on another DDS, and 
                           `RMW_IMPLEMENTATION`";
 
 impl ClientEnd for DdsClient {
-    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
-        let state = match self.send(payload) {
-            Ok((number, receiver)) => CallState::Sent { number, receiver },
-            Err(error) => CallState::Failed(Some(error)),
-        };
-        Box::pin(DdsCall { service: self.service.clone(), state, client: Arc::clone(&self.state) })
+    fn call(&self, payload: Vec<u8>) -> Result<SentRequest, CallError> {
+        let (id, receiver) = self.send(payload)?;
+        let (service, client) = (self.service.clone(), Arc::clone(&self.state));
+        let response = Box::pin(DdsCall { service, number: id.number, receiver, client });
+        Ok(SentRequest { id, response })
     }
 
     fn unreadable(&self) -> u64 {
@@ -225,25 +229,16 @@ impl Drop for DdsClient {
 /// Call that waits for its response, which is decoded by the task that awaits it.
 struct DdsCall {
     service: String,
-    state: CallState,
+    number: i64,
+    receiver: oneshot::Receiver<Sample>,
     client: Arc<State>,
-}
-
-enum CallState {
-    Sent { number: i64, receiver: oneshot::Receiver<Sample> },
-    Failed(Option<CallError>),
 }
 
 impl Future for DdsCall {
     type Output = Result<Bytes, CallError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let received = match &mut self.state {
-            CallState::Failed(error) => {
-                return error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
-            }
-            CallState::Sent { receiver, .. } => ready!(Pin::new(receiver).poll(cx)),
-        };
+        let received = ready!(Pin::new(&mut self.receiver).poll(cx));
         let service = self.service.clone();
         let Ok(sample) = received else { return Poll::Ready(Err(self.client.ended(service))) };
         if sample.related().is_some() {
@@ -258,8 +253,6 @@ impl Future for DdsCall {
 
 impl Drop for DdsCall {
     fn drop(&mut self) {
-        if let CallState::Sent { number, .. } = &self.state {
-            self.client.calls.forget(*number);
-        }
+        self.client.calls.forget(self.number);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Qos, Refused, ReplyEnd, RequestInbox, RequestInlet, TypeName};
+use rospin_node::{FullName, Gid, Qos, Refused, ReplyEnd, RequestId, RequestInbox, RequestInlet, TypeName};
 
 use crate::cdr::{self, DecodeError, Header};
 use crate::cyclone::{Guid, Handle, Identity, Reader, Receive, Sample, Writer};
@@ -228,11 +228,12 @@ impl DdsRequests {
         let Asked { sample, requester, writer, form } = asked;
         let responses = Arc::clone(&self.responses);
         if let Some(to) = identity_of(&sample, writer, form)? {
-            return Ok((Bytes::from_owner(sample), DdsReply { responses, requester, to: To::Identity(to) }));
+            let reply = DdsReply { responses, requester, writer, to: To::Identity(to) };
+            return Ok((Bytes::from_owner(sample), reply));
         }
         let header = cdr::header(sample.bytes())?;
         let body = cdr::body(sample.bytes())?;
-        Ok((body.into(), DdsReply { responses, requester, to: To::Header(header) }))
+        Ok((body.into(), DdsReply { responses, requester, writer, to: To::Header(header) }))
     }
 }
 
@@ -282,6 +283,8 @@ pub(crate) struct DdsReply {
     responses: Arc<Responses>,
     /// Writer of the client.
     requester: Handle,
+    /// Id of that writer.
+    writer: Guid,
     to: To,
 }
 
@@ -292,8 +295,15 @@ enum To {
 }
 
 impl ReplyEnd for DdsReply {
+    fn request_id(&self) -> RequestId {
+        match &self.to {
+            To::Identity(identity) => RequestId { client: Gid::new(identity.guid), number: identity.number },
+            To::Header(header) => RequestId { client: Gid::new(self.writer), number: header.number },
+        }
+    }
+
     fn send(self: Box<Self>, mut payload: Vec<u8>) -> Result<(), Refused> {
-        let Self { responses, requester, to } = *self;
+        let Self { responses, requester, to, .. } = *self;
         let identity = match to {
             To::Identity(identity) => Some(identity),
             To::Header(header) => {

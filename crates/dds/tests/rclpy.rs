@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{context, domain_id, process_of};
 use rospin_dds::{Domain, DomainOptions, Ros};
 use rospin_engine::SpinOptions;
-use rospin_testkit::peers::rclpy::{Rclpy, load};
+use rospin_testkit::peers::rclpy::{Rclpy, introspection, load};
 use rospin_testkit::peers::{Ours, matrix};
 
 const FAST: &str = "rmw_fastrtps_cpp";
@@ -33,6 +33,13 @@ fn everything_works_both_ways() {
             matrix::all_parts_work(name, &|part| rclpy.start(part), || join(id));
         }
     }
+}
+
+#[test]
+fn events_of_services_are_told_both_ways() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    introspection::events_are_told_both_ways(&rclpy, &join(id));
 }
 
 #[test]

@@ -1,19 +1,24 @@
 //! Clients of services: calls that can be awaited.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{self, Poll, ready};
 
 use rospin_engine::Declaration;
 
 use crate::error::CallError;
-use crate::error::ServiceError;
+use crate::error::{ServiceError, TopicError};
 use crate::graph::{EndpointKind, Presence};
-use crate::link::ClientLink;
+use crate::interfaces::service_msgs::ServiceEventInfo;
+use crate::introspection::{Introspected, Introspection, ServiceIntrospectionState};
+use crate::link::{Call, ClientLink};
 use crate::matches::Matches;
 use crate::message::ServiceInterface;
 use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
+use crate::qos::Qos;
 
 /// Client of a service. Cheap to clone; clones are the same client.
 pub struct Client<S: ServiceInterface>(Arc<Inner<S>>);
@@ -22,7 +27,8 @@ struct Inner<S: ServiceInterface> {
     service: String,
     _presence: Presence,
     link: ClientLink<S>,
-    _node: Node,
+    introspection: Arc<Introspection<S>>,
+    node: Node,
 }
 
 impl Node {
@@ -47,7 +53,8 @@ impl Node {
             .recorder()
             .declare(|| Declaration::Client { node: self.fully_qualified_name(), service: name.to_string() });
         let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
-        Ok(Client(Arc::new(Inner { service, _presence: presence, link, _node: self.clone() })))
+        let introspection = Arc::new(Introspection::new(name));
+        Ok(Client(Arc::new(Inner { service, _presence: presence, link, introspection, node: self.clone() })))
     }
 }
 
@@ -75,7 +82,48 @@ impl<S: ServiceInterface> Client<S> {
     #[doc(alias = "call_async")]
     #[doc(alias = "async_send_request")]
     pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
-        self.0.link.call(request)
+        let event = self.0.introspection.of_request(&request);
+        let call = self.0.link.call(request);
+        if let (Some(event), Some(id)) = (event, call.request_id()) {
+            event.publish(ServiceEventInfo::REQUEST_SENT, id);
+        }
+        Told { call, introspection: Arc::clone(&self.0.introspection) }
+    }
+
+    /// Publishes this client's calls on the topic `_service_event` below the service's name, as rclcpp's method of this
+    /// name does: a [`ServiceEvent`](crate::ServiceEvent) for each request that it sends, and one for each response
+    /// that is awaited. It is off at first. Times are those of the node's clock.
+    ///
+    /// `qos` is that of the publisher, which is there until the state is [`Off`](ServiceIntrospectionState::Off).
+    ///
+    /// ```
+    /// use rospin::msgs::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse};
+    /// use rospin::monitoring::{ServiceEvent, ServiceIntrospectionState};
+    /// use rospin::{Context, ContextOptions, Qos, Ros, SpinOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("calculator")?;
+    /// let add = |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b };
+    /// let server = node.create_service("add", add)?;
+    /// let client = node.create_client::<AddTwoInts>("add")?;
+    /// client.configure_introspection(Qos::default(), ServiceIntrospectionState::Contents)?;
+    /// server.configure_introspection(Qos::default(), ServiceIntrospectionState::Metadata)?;
+    ///
+    /// let seen = node.create_group("seen", Vec::new())?;
+    /// let _subscription = seen.create_subscription(
+    ///     "add/_service_event",
+    ///     |seen: &mut Vec<_>, event: ServiceEvent<AddTwoInts>| seen.push((event.info.event_type, event.request.len())),
+    /// )?;
+    /// ros.spin_until(client.call(AddTwoIntsRequest { a: 2, b: 3 }))??;
+    /// ros.executor().spin(SpinOptions::spin_all())?;
+    /// assert_eq!(seen.into_payload().unwrap(), [(0, 1), (1, 0), (2, 0), (3, 0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the middleware refuses the publisher.
+    pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
+        self.0.introspection.configure(&self.0.node, qos, state)
     }
 
     /// Returns true if a server is matched, as far as discovery knows at this moment.
@@ -116,6 +164,26 @@ impl<S: ServiceInterface> Client<S> {
     #[must_use]
     pub fn undecodable(&self) -> u64 {
         self.0.link.undecodable()
+    }
+}
+
+/// A response that is awaited, of which introspection is told. Dropping it gives the call up.
+struct Told<S: ServiceInterface> {
+    call: Call<S::Response>,
+    introspection: Arc<Introspection<S>>,
+}
+
+impl<S: ServiceInterface> Future for Told<S> {
+    type Output = Result<S::Response, CallError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(Pin::new(&mut self.call).poll(cx));
+        if let (Ok(response), Some(id)) = (&response, self.call.request_id())
+            && let Some(event) = self.introspection.of_response(response)
+        {
+            event.publish(ServiceEventInfo::RESPONSE_RECEIVED, id);
+        }
+        Poll::Ready(response)
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use rospin_engine::{Clock, Instant};
 
-/// The id of a publisher, which is the same in every process: a DDS or Zenoh identity, or a random one where there is
-/// no middleware.
+/// The id of a publisher or client, which is the same in every process: a DDS or Zenoh identity, or a random one where
+/// there is no middleware.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gid([u8; 16]);
 
@@ -27,7 +27,7 @@ impl Gid {
         self.0
     }
 
-    /// Returns an id that no other publisher has.
+    /// Returns an id that no other publisher or client has.
     pub(crate) fn random() -> Self {
         Self(uuid::Uuid::new_v4().into_bytes())
     }
@@ -43,6 +43,15 @@ impl fmt::Debug for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Gid({self})")
     }
+}
+
+/// The id of a request: its client, and its number among the client's requests. Client and server know the same id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RequestId {
+    /// Id of the client.
+    pub client: Gid,
+    /// The number of the request among those of its client.
+    pub number: i64,
 }
 
 /// Origin and times of a message. A subscription's callback that takes it as its last parameter gets it.

@@ -78,6 +78,7 @@ mod terms;
 // Nodes, and their publishers, subscriptions, services, clients, timers and groups.
 mod client;
 mod groups;
+mod introspection;
 mod named_qos;
 mod node;
 mod on;
@@ -127,14 +128,15 @@ pub use features::{dynamic, message_filters};
 pub use graph::{Endpoint, EndpointKind, Graph, GraphChange, NamesAndTypes};
 pub use group::{Exclusive, Group, OwnGroup};
 pub use groups::{CallbackGroup, ReentrantGroup};
-pub use info::{Gid, MessageInfo, Packet, Publication};
+pub use info::{Gid, MessageInfo, Packet, Publication, RequestId};
 pub use inlet::Inlet;
+pub use introspection::{ServiceEvent, ServiceIntrospectionState};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
 pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Outgoing, ServiceInterface, ServicePart};
 pub use middleware::{
-    CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SubscriptionEnd,
-    ZENOH_THREADS,
+    CYCLONE_DDS_THREADS, ClientEnd, Middleware, NodeEnd, PublisherEnd, ReplyEnd, RequestSource, SentRequest,
+    SubscriptionEnd, ZENOH_THREADS,
 };
 pub use named_qos::{NamedQos, QosOfName};
 pub use names::{FullName, NameError, NodeName, TypeKind, TypeName, TypeNameError};

@@ -20,7 +20,7 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::graph::Graph;
-use crate::info::Gid;
+use crate::info::{Gid, RequestId};
 use crate::inlet::Inlet;
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
@@ -182,8 +182,25 @@ pub trait PublisherEnd: Matches {
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError>;
 }
 
+/// A request that was sent.
+pub struct SentRequest {
+    /// Its id, which the server has from [`ReplyEnd::request_id`].
+    pub id: RequestId,
+    /// Future of the response.
+    pub response: Awaited<Result<Bytes, CallError>>,
+}
+
+impl fmt::Debug for SentRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SentRequest").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 /// Way of a response to its client.
 pub trait ReplyEnd: Send + 'static {
+    /// Returns the id of the request.
+    fn request_id(&self) -> RequestId;
+
     /// Sends the response, without waiting for the client. May wait for room, as [`PublisherEnd::publish`] does.
     ///
     /// # Errors
@@ -198,9 +215,12 @@ pub trait ReplyEnd: Send + 'static {
 /// The middleware's side of a client: it sends requests and returns the responses. It is [matched](Matches) while a
 /// server can answer.
 pub trait ClientEnd: Matches {
-    /// Sends a request, without waiting for the server. May wait for room, as [`PublisherEnd::publish`] does. Returns a
-    /// future of the response. Dropping the future abandons the call.
-    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>>;
+    /// Sends a request, without waiting for the server. May wait for room, as [`PublisherEnd::publish`] does. Returns
+    /// its id, and a future of the response. Dropping the future abandons the call.
+    ///
+    /// # Errors
+    /// If the request was not sent.
+    fn call(&self, payload: Vec<u8>) -> Result<SentRequest, CallError>;
 
     /// Returns the number of responses that were lost because their calls could not be identified.
     fn unreadable(&self) -> u64;

@@ -114,7 +114,8 @@ impl<G: Group> On<G> {
         callback: impl ServiceCallback<G, S, Form>,
     ) -> Result<Service, ServiceError> {
         let draft = service::Draft::<S>::on(&self.node, &self.group, options.into())?;
-        draft.finish(|options, requests, responder| callback.create(&self.group, options, requests, responder))
+        let answering = draft.answering();
+        draft.finish(|options, requests, _| callback.create(&self.group, options, requests, answering))
     }
 
     /// Creates a timer on the node's clock, which is ROS time, as in rclcpp and rclpy. A plain

@@ -7,14 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rospin_engine::{Declaration, Entity, EntityOptions, LossCause, SourceError};
 
 use crate::callback::{Convert, Value};
-use crate::error::ServiceError;
+use crate::error::{ServiceError, TopicError};
 use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
+use crate::interfaces::service_msgs::ServiceEventInfo;
+use crate::introspection::{Introspected, Introspection, ServiceIntrospectionState};
 use crate::link::{Reply, Requests};
 use crate::message::ServiceInterface;
 use crate::names::{FullName, TypeName};
 use crate::node::Node;
 use crate::options::ServiceOptions;
+use crate::qos::Qos;
 
 use serde::Serialize;
 
@@ -32,6 +35,7 @@ pub struct Service {
 /// with it.
 struct Registration {
     responder: Responder,
+    introspection: Arc<dyn Introspected>,
     _presence: Presence,
     node: Node,
 }
@@ -62,6 +66,15 @@ impl Service {
     pub fn unsent_responses(&self) -> u64 {
         self.registration.responder.unsent.load(Ordering::Relaxed)
     }
+
+    /// Publishes what this server receives and sends on the topic `_service_event` below the service's name, as
+    /// [`Client::configure_introspection`](crate::Client::configure_introspection) does for a client.
+    ///
+    /// # Errors
+    /// If the middleware refuses the publisher.
+    pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
+        self.registration.introspection.configure(&self.registration.node, qos, state)
+    }
 }
 
 impl fmt::Debug for Service {
@@ -87,18 +100,36 @@ impl Responder {
     }
 }
 
-impl<Request, Response> Convert<(Request, Reply<Response>), Request, Value<Response>> for Responder
-where
-    Response: Serialize + Send + 'static,
-{
-    type Kept = Reply<Response>;
+/// Sender of responses to the requests of a server, which tells introspection of both.
+pub(crate) struct Answering<S: ServiceInterface> {
+    responder: Responder,
+    introspection: Arc<Introspection<S>>,
+}
 
-    fn open(&self, item: (Request, Reply<Response>)) -> (Request, Reply<Response>) {
-        item
+impl<S: ServiceInterface> Clone for Answering<S> {
+    fn clone(&self) -> Self {
+        Self { responder: self.responder.clone(), introspection: Arc::clone(&self.introspection) }
+    }
+}
+
+impl<S: ServiceInterface> Convert<(S::Request, Reply<S::Response>), S::Request, Value<S::Response>> for Answering<S> {
+    type Kept = Reply<S::Response>;
+
+    fn open(&self, item: (S::Request, Reply<S::Response>)) -> (S::Request, Reply<S::Response>) {
+        let (request, reply) = item;
+        if let Some(event) = self.introspection.of_request(&request) {
+            event.publish(ServiceEventInfo::REQUEST_RECEIVED, reply.request_id());
+        }
+        (request, reply)
     }
 
-    fn close(&self, reply: Reply<Response>, response: Response) {
-        self.send(reply, response);
+    fn close(&self, reply: Reply<S::Response>, response: S::Response) {
+        let event = self.introspection.of_response(&response);
+        let id = reply.request_id();
+        self.responder.send(reply, response);
+        if let Some(event) = event {
+            event.publish(ServiceEventInfo::RESPONSE_SENT, id);
+        }
     }
 }
 
@@ -107,6 +138,7 @@ pub(crate) struct Draft<S: ServiceInterface> {
     options: EntityOptions,
     requests: Requests<S>,
     resolved: FullName,
+    introspection: Arc<Introspection<S>>,
     registration: Registration,
 }
 
@@ -123,8 +155,16 @@ impl<S: ServiceInterface> Draft<S> {
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent };
         let presence = node.enter(EndpointKind::Server, &resolved, &service_type, &qos);
-        let registration = Registration { responder, _presence: presence, node: node.clone() };
-        Ok(Self { options, requests, resolved, registration })
+        let introspection = Arc::new(Introspection::new(resolved.clone()));
+        let told: Arc<dyn Introspected> = Arc::<Introspection<S>>::clone(&introspection);
+        let registration = Registration { responder, introspection: told, _presence: presence, node: node.clone() };
+        Ok(Self { options, requests, resolved, introspection, registration })
+    }
+
+    /// Returns the sender of responses that tells introspection of them.
+    pub(crate) fn answering(&self) -> Answering<S> {
+        let responder = self.registration.responder.clone();
+        Answering { responder, introspection: Arc::clone(&self.introspection) }
     }
 
     /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of
@@ -133,7 +173,7 @@ impl<S: ServiceInterface> Draft<S> {
         self,
         create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,
     ) -> Result<Service, ServiceError> {
-        let Self { options, requests, resolved, registration } = self;
+        let Self { options, requests, resolved, registration, .. } = self;
         let entity = create(options, requests, registration.responder.clone())?;
         let node = &registration.node;
         node.link().recorder().declare(|| Declaration::Service {

@@ -97,17 +97,18 @@ pub mod message {
 pub mod middleware {
     pub use rospin_node::{
         Awaited, CYCLONE_DDS_THREADS, Calls, ClientEnd, Complaints, Inlet, Matches, Middleware, NodeEnd, Packet,
-        Publication, PublisherEnd, ReplyEnd, RequestInbox, RequestInlet, RequestSource, SubscriptionEnd, ZENOH_THREADS,
+        Publication, PublisherEnd, ReplyEnd, RequestId, RequestInbox, RequestInlet, RequestSource, SentRequest,
+        SubscriptionEnd, ZENOH_THREADS,
     };
 }
 
-/// Losses, missed deadlines, failures and statistics of topics of a running program, and monitors, which compare the
+/// Losses, missed deadlines, failures, statistics of topics and events of services of a running program, and monitors, which compare the
 /// program with its system file.
 pub mod monitoring {
     pub use crate::live::open_live_door;
     pub use crate::monitor_of_process::{MonitoringError, monitor, monitor_from_env, watch};
     pub use rospin_engine::{Failures, Incident, IncidentKind, Loss, LossCause, MissedDeadline, Misses};
-    pub use rospin_node::{TopicStatisticsOptions, TopicStatisticsState};
+    pub use rospin_node::{ServiceEvent, ServiceIntrospectionState, TopicStatisticsOptions, TopicStatisticsState};
     pub use rospin_trace::monitor::{Cause, Monitor, MonitorSink, Violation, ViolationCount, ViolationKind};
 }
 

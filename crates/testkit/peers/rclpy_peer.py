@@ -8,6 +8,8 @@
 - rclpy_peer.py tick COUNT: publishes so many numbered messages at 1 kHz on `ticks` as soon as it is heard, and one of 1 MiB and one
   of 10 MiB, and stays until standard input ends.
 - rclpy_peer.py count: prints how many messages it heard on `ticks`, and the longest length, when standard input ends.
+- rclpy_peer.py events: serves `theirs`, calls `ours` ten times a second, both with service introspection, and prints the events of
+  `ours` as `event TYPE GID NUMBER CONTENTS`, until standard input ends.
 """
 
 import sys
@@ -27,6 +29,7 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.service_introspection import ServiceIntrospectionState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
@@ -288,6 +291,29 @@ def tick(count):
     sys.stdin.read()
 
 
+
+def events():
+    node = rclpy.create_node("theirs")
+    server = node.create_service(SetBool, "theirs", lambda request, response: SetBool.Response(success=request.data, message="done"))
+    client = node.create_client(SetBool, "ours")
+    for end in (server, client):
+        end.configure_introspection(node.get_clock(), QoSProfile(depth=100), ServiceIntrospectionState.CONTENTS)
+
+    def tell(event):
+        contents = [entry.data for entry in event.request] + [entry.message for entry in event.response]
+        gid = bytes(event.info.client_gid).hex()
+        print("event", event.info.event_type, gid, event.info.sequence_number, *contents, flush=True)
+
+    node.create_subscription(SetBool.Event, "ours/_service_event", tell, 100)
+    node.create_timer(0.1, lambda: client.service_is_ready() and client.call_async(SetBool.Request(data=True)))
+    threading.Thread(target=until_the_end, daemon=True).start()
+    print("telling", flush=True)
+    try:
+        rclpy.spin(node, SingleThreadedExecutor())
+    except ExternalShutdownException:
+        pass
+
+
 rclpy.init()
 PARTS = {
     "serve": serve,
@@ -297,5 +323,6 @@ PARTS = {
     "list": list_parameters,
     "count": count,
     "tick": tick,
+    "events": events,
 }
 PARTS[sys.argv[1]](*sys.argv[2:])

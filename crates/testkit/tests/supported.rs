@@ -18,7 +18,7 @@ const MIDDLEWARES: [(&str, &str); 3] = [
 ];
 
 /// The subjects of the suite by its files, in words.
-const SUBJECTS: [(&str, &str); 17] = [
+const SUBJECTS: [(&str, &str); 18] = [
     ("order", "messages come complete and in order"),
     ("depth", "queues, late subscriptions, latched messages"),
     ("contract", "spinning, halting"),
@@ -30,6 +30,7 @@ const SUBJECTS: [(&str, &str); 17] = [
     ("graph", "nodes, names, changes of the graph"),
     ("callbacks", "asynchronous, reentrant, exclusive; panics"),
     ("services", "services"),
+    ("introspection", "introspection of services"),
     ("sim_time", "`/clock`"),
     ("dynamic", "messages of types that the program learns"),
     ("serialized", "messages as bytes"),

@@ -27,4 +27,6 @@ pub use description::{DescribedField, DescribedType, Description};
 pub use message::{Given, Message, ServiceInterface, ServicePart, Stamped};
 #[doc(hidden)]
 pub use serde;
+#[doc(hidden)]
+pub use type_name::EVENT_SUFFIX;
 pub use type_name::{TypeKind, TypeName, TypeNameError};

@@ -28,7 +28,7 @@ pub trait Message: Serialize + DeserializeOwned + Clone + Send + Sync + 'static 
     const TYPE_HASH: Option<&'static str> = None;
     /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
     const DESCRIPTION: Option<&'static Description> = None;
-    /// Suffix of the type's name, for messages that are part of an action.
+    /// Suffix of the type's name, for messages that are part of an action, and `_Event` for those of a service.
     #[doc(hidden)]
     const TYPE_SUFFIX: &'static str = "";
 }
@@ -113,6 +113,8 @@ pub trait ServiceInterface: Sized + Send + Sync + 'static {
     /// Hash of the type, `RIHS01_` and 64 digits. Zenoh matches endpoints by it; DDS does not. An endpoint without a
     /// hash is matched over Zenoh only with others without one.
     const TYPE_HASH: Option<&'static str> = None;
+    /// Hash of the type of the service's events, which generated types have. Service introspection publishes them.
+    const EVENT_TYPE_HASH: Option<&'static str> = None;
     /// Description of the type, which generated types have. Nodes send it to those that ask `~/get_type_description`.
     const DESCRIPTION: Option<&'static Description> = None;
     /// Suffix of the type's name, for services that are part of an action.

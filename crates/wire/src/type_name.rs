@@ -41,6 +41,8 @@ impl TypeKind {
     }
 }
 
+/// Suffix of the names of services' events.
+pub const EVENT_SUFFIX: &str = "_Event";
 /// A valid name of a type, for error messages.
 const EXAMPLE: &str = "std_msgs/msg/String";
 
@@ -122,8 +124,12 @@ impl TypeName {
         kind: TypeKind,
         example: &'static str,
     ) -> Result<Self, TypeNameError> {
-        // Only parts of actions have a suffix.
-        let kind = if suffix.is_empty() { kind } else { TypeKind::Action };
+        // Only parts of actions and the events of services have a suffix.
+        let kind = match suffix {
+            "" => kind,
+            EVENT_SUFFIX => TypeKind::Srv,
+            _ => TypeKind::Action,
+        };
         let (package, given, base) =
             take_apart(name).ok_or_else(|| TypeNameError { name: name.to_owned(), example })?;
         if given != kind {

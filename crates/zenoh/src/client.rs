@@ -11,7 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_channel::oneshot;
 use hiroz_protocol::EndpointKind;
-use rospin_node::{Awaited, CallError, Calls, ClientEnd, FullName, Matches, Qos, Refused, TypeKind, TypeName};
+use rospin_node::{
+    Awaited, CallError, Calls, ClientEnd, FullName, Gid, Matches, Qos, Refused, RequestId, SentRequest, TypeKind,
+    TypeName,
+};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
@@ -130,16 +133,13 @@ impl Drop for Query {
 }
 
 impl ClientEnd for ZenohClient {
-    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+    fn call(&self, payload: Vec<u8>) -> Result<SentRequest, CallError> {
+        let (number, receiver) = self.send(payload)?;
         let service = self.service.clone();
-        match self.send(payload) {
-            Ok((number, receiver)) => {
-                let calls = Arc::clone(&self.calls);
-                let matched = Arc::clone(&self.matched);
-                Box::pin(ZenohCall { service, number, receiver, calls, _matched: matched })
-            }
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-        }
+        let calls = Arc::clone(&self.calls);
+        let matched = Arc::clone(&self.matched);
+        let response = Box::pin(ZenohCall { service, number, receiver, calls, _matched: matched });
+        Ok(SentRequest { id: RequestId { client: Gid::new(self.endpoint.gid), number }, response })
     }
 
     fn unreadable(&self) -> u64 {

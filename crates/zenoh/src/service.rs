@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hiroz_protocol::EndpointKind;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Qos, Refused, ReplyEnd, RequestInbox, TypeName};
+use rospin_node::{FullName, Gid, Qos, Refused, ReplyEnd, RequestId, RequestInbox, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
@@ -96,6 +96,10 @@ pub(crate) struct ZenohReply {
 }
 
 impl ReplyEnd for ZenohReply {
+    fn request_id(&self) -> RequestId {
+        RequestId { client: Gid::new(self.request.source), number: self.request.number }
+    }
+
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
         // A response carries the request's number and the client's identifier, by which the client recognizes it.
         let attachment = Attachment::now(self.request.number, self.request.source);

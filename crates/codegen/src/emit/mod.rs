@@ -100,7 +100,9 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
                  type Response = {name}Response;\n\
                  const TYPE: &'static str = \"{ros_name}\";"
             );
-            write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &hash::service(target.packages, interface));
+            let (service, event_hash) = hash::service(target.packages, interface);
+            write_identity(out, target, "TYPE_HASH", "DESCRIPTION", &service);
+            write_hash(out, target, "EVENT_TYPE_HASH", &event_hash);
             out.push_str("}\n");
             for part in ["Request", "Response"] {
                 let _ = writeln!(out, "impl {wire}::ServicePart<{name}> for {name}{part} {{}}");
@@ -120,13 +122,18 @@ fn write_interface(out: &mut String, target: &Target<'_>, interface: &Interface)
     }
 }
 
-/// Writes the constants with the hash and the description of a type.
-fn write_identity(out: &mut String, target: &Target<'_>, hash: &str, description: &str, identity: &Identity) {
+/// Writes the constant `name` with the hash of a type.
+fn write_hash(out: &mut String, target: &Target<'_>, name: &str, hash: &str) {
     let value = match target.has_hashes {
-        true => format!("::core::option::Option::Some(\"{}\")", identity.hash),
+        true => format!("::core::option::Option::Some(\"{hash}\")"),
         false => "::core::option::Option::None".to_owned(),
     };
-    let _ = writeln!(out, "const {hash}: ::core::option::Option<&'static str> = {value};");
+    let _ = writeln!(out, "const {name}: ::core::option::Option<&'static str> = {value};");
+}
+
+/// Writes the constants with the hash and the description of a type.
+fn write_identity(out: &mut String, target: &Target<'_>, hash: &str, description: &str, identity: &Identity) {
+    write_hash(out, target, hash, &identity.hash);
     let wire = target.wire;
     let text = &identity.text;
     let mut contained = String::new();

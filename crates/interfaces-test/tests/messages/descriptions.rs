@@ -45,6 +45,41 @@ fn a_description_has_the_hash_of_its_type() {
     }
 }
 
+/// Checks the hashes of the events of all services, also by the files of the ROS 2 whose folder the variable
+/// `ROSPIN_TEST_ROS` has.
+#[test]
+fn events_of_services_have_the_hashes_of_ros() {
+    let mut checked = 0;
+    let mut compared = 0;
+    macro_rules! check {
+        (ServiceInterface, $of:ty, $name:literal) => {
+            let event = concat!($name, "_Event");
+            let (_, described) = describe(<$of>::DESCRIPTION.unwrap(), event).unwrap();
+            let hash = <$of>::EVENT_TYPE_HASH;
+            // Types for Humble have no hash.
+            assert_eq!(hash.unwrap_or(&described), described, "{event}");
+            if let (Some(hash), Some(installed)) = (hash, installed_hash($name, event)) {
+                assert_eq!(hash, installed, "{event}");
+                compared += 1;
+            }
+            checked += 1;
+        };
+        ($trait:ident, $of:ty, $name:literal) => {};
+    }
+    each_interface!(check);
+    assert!(checked > 30, "{checked} services");
+    assert!(env::var_os("ROSPIN_TEST_ROS").is_none() || env!("DISTRIBUTION") == "humble" || compared > 20);
+}
+
+/// Returns the hash that ROS 2 has installed for `part` of the interface `name`; `None` if it is not there.
+fn installed_hash(name: &str, part: &str) -> Option<String> {
+    let file = Path::new(&env::var_os("ROSPIN_TEST_ROS")?).join("share").join(name).with_extension("json");
+    let installed: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).ok()?).unwrap();
+    let hashes = installed["type_hashes"].as_array()?;
+    let found = hashes.iter().find(|each| each["type_name"] == part)?;
+    Some(found["hash_string"].as_str()?.to_owned())
+}
+
 #[test]
 fn contained_types_are_described_too() {
     let (twist, _) = descriptions()["geometry_msgs/msg/TwistStamped"];

@@ -22,6 +22,7 @@ packages! {
     lifecycle_msgs { msg, srv }
     rcl_interfaces { msg, srv }
     rosgraph_msgs { msg }
+    service_msgs { msg }
     type_description_interfaces { msg, srv }
     unique_identifier_msgs { msg }
 }

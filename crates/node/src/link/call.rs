@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::{self, Poll, ready};
 
 use bytes::Bytes;
@@ -11,12 +11,31 @@ use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::de::DeserializeOwned;
 
 use super::refused;
+use super::service::Asked;
 use crate::error::CallError;
 use crate::error::Refused;
+use crate::info::{Gid, RequestId};
 use crate::matches::{Awaited, Matches};
 use crate::message::ServiceInterface;
-use crate::middleware::ClientEnd;
+use crate::middleware::{ClientEnd, SentRequest};
 use crate::names::FullName;
+
+/// Ids of the requests of a client whose servers are in this process.
+pub(super) struct Numbers {
+    client: Gid,
+    last: AtomicI64,
+}
+
+impl Numbers {
+    pub(super) fn new() -> Self {
+        Self { client: Gid::random(), last: AtomicI64::new(0) }
+    }
+
+    /// Returns the id of the next request.
+    pub(super) fn next(&self) -> RequestId {
+        RequestId { client: self.client, number: self.last.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+}
 
 /// The link of a client to the servers of its service.
 pub(crate) struct ClientLink<S: ServiceInterface> {
@@ -25,14 +44,14 @@ pub(crate) struct ClientLink<S: ServiceInterface> {
 }
 
 enum End<S: ServiceInterface> {
-    InProcess(rospin_engine::Client<S::Request, S::Response>),
+    InProcess { client: rospin_engine::Client<Asked<S::Request>, S::Response>, numbers: Numbers },
     Network { end: Box<dyn ClientEnd>, undecodable: Arc<AtomicU64> },
 }
 
 impl<S: ServiceInterface> ClientLink<S> {
     pub(super) fn in_process(context: &Context, service: &FullName) -> Result<Self, Refused> {
         let client = context.create_local_client(service.as_str()).map_err(refused)?;
-        Ok(Self { service: service.as_str().into(), end: End::InProcess(client) })
+        Ok(Self { service: service.as_str().into(), end: End::InProcess { client, numbers: Numbers::new() } })
     }
 
     pub(super) fn network(service: &FullName, end: Box<dyn ClientEnd>) -> Self {
@@ -42,24 +61,31 @@ impl<S: ServiceInterface> ClientLink<S> {
     /// Sends a request, without waiting for the server.
     pub(crate) fn call(&self, request: S::Request) -> Call<S::Response> {
         let service = Arc::clone(&self.service);
-        let state = match &self.end {
-            End::InProcess(client) => CallState::InProcess(client.call(request)),
-            End::Network { end, undecodable } => match to_payload(&request) {
-                Ok(payload) => CallState::Network(end.call(payload), Arc::clone(undecodable)),
-                Err(error) => {
-                    let not_sent = CallError::NotSent { service: service.to_string(), reason: error.to_string() };
-                    CallState::Network(Box::pin(async { Err(not_sent) }), Arc::clone(undecodable))
+        match &self.end {
+            End::InProcess { client, numbers } => {
+                let is_served = client.service_is_ready();
+                let id = numbers.next();
+                let state = CallState::InProcess(client.call(Asked { id, request }));
+                Call { service, id: if is_served { Some(id) } else { None }, state }
+            }
+            End::Network { end, undecodable } => {
+                let not_sent = |reason: String| CallError::NotSent { service: service.to_string(), reason };
+                let payload = to_payload(&request).map_err(|error| not_sent(error.to_string()));
+                match payload.and_then(|payload| end.call(payload)) {
+                    Ok(SentRequest { id, response }) => {
+                        Call { service, id: Some(id), state: CallState::Network(response, Arc::clone(undecodable)) }
+                    }
+                    Err(error) => Call { service, id: None, state: CallState::Failed(Some(error)) },
                 }
-            },
-        };
-        Call { service, state }
+            }
+        }
     }
 
     /// Returns the number of responses that were lost, because they could not be decoded or their calls not be
     /// identified.
     pub(crate) fn undecodable(&self) -> u64 {
         match &self.end {
-            End::InProcess(_) => 0,
+            End::InProcess { .. } => 0,
             End::Network { end, undecodable } => end.unreadable() + undecodable.load(Ordering::Relaxed),
         }
     }
@@ -68,14 +94,14 @@ impl<S: ServiceInterface> ClientLink<S> {
 impl<S: ServiceInterface> Matches for ClientLink<S> {
     fn count(&self) -> usize {
         match &self.end {
-            End::InProcess(client) => client.service_is_ready().into(),
+            End::InProcess { client, .. } => client.service_is_ready().into(),
             End::Network { end, .. } => end.count(),
         }
     }
 
     fn wait(&self) -> Awaited<()> {
         match &self.end {
-            End::InProcess(client) => {
+            End::InProcess { client, .. } => {
                 let client = client.clone();
                 Box::pin(async move { client.wait_for_service().await })
             }
@@ -87,12 +113,23 @@ impl<S: ServiceInterface> Matches for ClientLink<S> {
 /// A response that is awaited. Dropping it gives the call up.
 pub(crate) struct Call<T> {
     service: Arc<str>,
+    /// Id of the request; `None` if it was not sent.
+    id: Option<RequestId>,
     state: CallState<T>,
+}
+
+impl<T> Call<T> {
+    /// Returns the id of the request; `None` if it was not sent.
+    pub(crate) const fn request_id(&self) -> Option<RequestId> {
+        self.id
+    }
 }
 
 enum CallState<T> {
     InProcess(rospin_engine::Call<T>),
     Network(Awaited<Result<Bytes, CallError>>, Arc<AtomicU64>),
+    /// The error is taken when it is returned.
+    Failed(Option<CallError>),
 }
 
 // No field of it is ever pinned.
@@ -114,6 +151,10 @@ impl<T: DeserializeOwned> Future for Call<T> {
         let this = &mut *self;
         let unanswered = |reason: String| CallError::Unanswered { service: this.service.to_string(), reason };
         Poll::Ready(match &mut this.state {
+            CallState::Failed(error) => match error.take() {
+                Some(error) => Err(error),
+                None => return Poll::Pending,
+            },
             CallState::InProcess(call) => ready!(Pin::new(call).poll(cx)).map_err(|error| called(error, &this.service)),
             CallState::Network(response, undecodable) => ready!(response.as_mut().poll(cx)).and_then(|payload| {
                 from_shared_payload(&payload).map_err(|error| {

@@ -12,13 +12,15 @@ use rospin_wire::cdr::{from_shared_payload, to_payload};
 
 use super::call::called;
 use super::refused;
+use super::service::Asked;
 use crate::error::{CallError, Refused};
+use crate::info::RequestId;
 use crate::matches::Awaited;
 use crate::message::ServiceInterface;
 use crate::names::FullName;
 
 /// Function that sends an encoded request to a server, and returns the future of its encoded response.
-type Door = Arc<dyn Fn(Bytes) -> Awaited<Result<Bytes, CallError>> + Send + Sync>;
+type Door = Arc<dyn Fn(RequestId, Bytes) -> Awaited<Result<Bytes, CallError>> + Send + Sync>;
 
 /// The doors of a context's servers.
 #[derive(Default)]
@@ -44,9 +46,10 @@ pub(crate) struct OpenDoor {
 impl Doors {
     /// Opens a door to the server of a service in this process.
     pub(super) fn open<S: ServiceInterface>(context: &Context, service: &FullName) -> Result<OpenDoor, Refused> {
-        let client = context.create_local_client::<S::Request, S::Response>(service.as_str()).map_err(refused)?;
+        let client =
+            context.create_local_client::<Asked<S::Request>, S::Response>(service.as_str()).map_err(refused)?;
         let name: Arc<str> = service.as_str().into();
-        let door: Door = Arc::new(move |payload: Bytes| {
+        let door: Door = Arc::new(move |id: RequestId, payload: Bytes| {
             let unanswered = |reason: String| CallError::Unanswered { service: name.to_string(), reason };
             let request = match from_shared_payload(&payload) {
                 Ok(request) => request,
@@ -55,7 +58,7 @@ impl Doors {
                     return Box::pin(async { Err(error) });
                 }
             };
-            let call = client.call(request);
+            let call = client.call(Asked { id, request });
             let name = Arc::clone(&name);
             Box::pin(async move {
                 let response = call.await.map_err(|error| called(error, &name))?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::call::Numbers;
 use super::doors::Doors;
 use crate::error::CallError;
 use crate::matches::{Awaited, Matches};
@@ -17,13 +18,13 @@ pub(crate) struct EncodedClientLink {
 }
 
 enum End {
-    InProcess(Arc<Doors>),
+    InProcess { doors: Arc<Doors>, numbers: Numbers },
     Network(Box<dyn ClientEnd>),
 }
 
 impl EncodedClientLink {
     pub(super) fn in_process(doors: Arc<Doors>, service: &FullName) -> Self {
-        Self { service: service.as_str().to_owned(), end: End::InProcess(doors) }
+        Self { service: service.as_str().to_owned(), end: End::InProcess { doors, numbers: Numbers::new() } }
     }
 
     pub(super) fn network(service: &FullName, end: Box<dyn ClientEnd>) -> Self {
@@ -33,14 +34,17 @@ impl EncodedClientLink {
     /// Sends an encoded request, without waiting for the server.
     pub(crate) fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
         match &self.end {
-            End::InProcess(doors) => match doors.of(&self.service) {
-                Some(door) => door(payload.into()),
+            End::InProcess { doors, numbers } => match doors.of(&self.service) {
+                Some(door) => door(numbers.next(), payload.into()),
                 None => {
                     let unavailable = CallError::Unavailable { service: self.service.clone() };
                     Box::pin(async { Err(unavailable) })
                 }
             },
-            End::Network(end) => end.call(payload),
+            End::Network(end) => match end.call(payload) {
+                Ok(sent) => sent.response,
+                Err(error) => Box::pin(async { Err(error) }),
+            },
         }
     }
 }
@@ -48,14 +52,14 @@ impl EncodedClientLink {
 impl Matches for EncodedClientLink {
     fn count(&self) -> usize {
         match &self.end {
-            End::InProcess(doors) => doors.of(&self.service).is_some().into(),
+            End::InProcess { doors, .. } => doors.of(&self.service).is_some().into(),
             End::Network(end) => end.count(),
         }
     }
 
     fn wait(&self) -> Awaited<()> {
         match &self.end {
-            End::InProcess(doors) => {
+            End::InProcess { doors, .. } => {
                 let (doors, service) = (Arc::clone(doors), self.service.clone());
                 Box::pin(async move {
                     loop {

@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicU64;
 
 use rospin_engine::{Context, Recorder};
 
-pub(crate) use call::ClientLink;
+pub(crate) use call::{Call, ClientLink};
 pub(crate) use encoded::EncodedClientLink;
 pub(crate) use messages::{Attributed, Messages, Values};
 pub(crate) use publisher::PublisherLink;

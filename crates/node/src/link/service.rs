@@ -7,14 +7,21 @@ use serde::Serialize;
 use super::doors::{Doors, OpenDoor};
 use super::{contain, depth, refused};
 use crate::error::Refused;
+use crate::info::RequestId;
 use crate::message::ServiceInterface;
 use crate::middleware::{ReplyEnd, RequestSource};
 use crate::names::FullName;
 use crate::qos::Qos;
 
+/// A request between two ends of this process.
+pub(crate) struct Asked<R> {
+    pub(super) id: RequestId,
+    pub(super) request: R,
+}
+
 /// The requests of a server.
 pub(crate) enum Requests<S: ServiceInterface> {
-    InProcess { queue: RequestQueue<S::Request, S::Response>, _door: OpenDoor },
+    InProcess { queue: RequestQueue<Asked<S::Request>, S::Response>, _door: OpenDoor },
     Network(RequestSource),
 }
 
@@ -40,7 +47,8 @@ impl<S: ServiceInterface> Source for Requests<S> {
     fn try_take(&mut self) -> Result<Option<Self::Item>, TakeError> {
         match self {
             Self::InProcess { queue, .. } => {
-                Ok(Source::try_take(queue)?.map(|(request, reply)| (request, Reply::InProcess(reply))))
+                let taken = Source::try_take(queue)?;
+                Ok(taken.map(|(Asked { id, request }, reply)| (request, Reply::InProcess(id, reply))))
             }
             Self::Network(source) => {
                 let Some((payload, end)) = source.try_take()? else { return Ok(None) };
@@ -72,15 +80,23 @@ impl<S: ServiceInterface> Source for Requests<S> {
 
 /// The way of a response to its client.
 pub(crate) enum Reply<T> {
-    InProcess(rospin_engine::Reply<T>),
+    InProcess(RequestId, rospin_engine::Reply<T>),
     Network(Box<dyn ReplyEnd>),
 }
 
 impl<T: Serialize + Send + 'static> Reply<T> {
+    /// Returns the id of the request.
+    pub(crate) fn request_id(&self) -> RequestId {
+        match self {
+            Self::InProcess(id, _) => *id,
+            Self::Network(end) => end.request_id(),
+        }
+    }
+
     /// Sends the response, without waiting for the client.
     pub(crate) fn send(self, response: T) -> Result<(), Refused> {
         match self {
-            Self::InProcess(reply) => {
+            Self::InProcess(_, reply) => {
                 reply.send(response);
                 Ok(())
             }

@@ -9,8 +9,9 @@ use rospin_engine::{Context, ContextOptions, Notifier, SpinOptions, TakeError};
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
 use rospin_node::{
     Awaited, Blob, CallError, ClientEnd, EndEvents, FullName, Gid, Graph, Inlet, Matches, MessageInfo, Middleware,
-    NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd, RequestInbox,
-    RequestInlet, RequestSource, Ros, ServiceInterface, ServicePart, SubscriptionEnd, TypeName,
+    NodeEnd, NodeName, NodeOptions, Packet, PublishError, PublisherEnd, Qos, Refused, ReplyEnd, RequestId,
+    RequestInbox, RequestInlet, RequestSource, Ros, SentRequest, ServiceInterface, ServicePart, SubscriptionEnd,
+    TypeName,
 };
 use rospin_wire::cdr::to_payload;
 use serde::{Deserialize, Serialize};
@@ -102,9 +103,10 @@ impl PublisherEnd for End {
 }
 
 impl ClientEnd for End {
-    fn call(&self, _: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+    fn call(&self, _: Vec<u8>) -> Result<SentRequest, CallError> {
         let response = self.0.lock().unwrap().clone();
-        Box::pin(async { Ok(response) })
+        let id = RequestId { client: Gid::new([0; 16]), number: 1 };
+        Ok(SentRequest { id, response: Box::pin(async { Ok(response) }) })
     }
 
     fn unreadable(&self) -> u64 {
@@ -113,6 +115,10 @@ impl ClientEnd for End {
 }
 
 impl ReplyEnd for End {
+    fn request_id(&self) -> RequestId {
+        RequestId { client: Gid::new([0; 16]), number: 1 }
+    }
+
     fn send(self: Box<Self>, _: Vec<u8>) -> Result<(), Refused> {
         Ok(())
     }

@@ -20,6 +20,7 @@ pub mod events;
 mod fixture;
 pub mod graph;
 pub mod info;
+pub mod introspection;
 pub mod matching;
 pub mod messages;
 pub mod order;
@@ -154,6 +155,11 @@ macro_rules! conformance {
                 a_client_is_dropped_with_a_call_under_way
                 a_call_is_given_up
                 calls_wait_for_an_executor_that_was_halted
+            }
+            introspection {
+                a_call_is_told_by_both_ends
+                contents_are_told_only_if_asked_for
+                each_end_tells_its_own_events
             }
             sim_time {
                 timers_follow_the_clock

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use rospin_engine::Clock;
 use rospin_node::{
     Awaited, CallError, Calls, ClientEnd, Durability, EndEvents, EndpointKind, FullName, Gid, Graph, Inlet, Matches,
-    Middleware, NodeEnd, NodeName, Publication, PublishError, PublisherEnd, Qos, Refused, RequestInbox, RequestSource,
-    SubscriptionEnd, TypeName,
+    Middleware, NodeEnd, NodeName, Publication, PublishError, PublisherEnd, Qos, Refused, RequestId, RequestInbox,
+    RequestSource, SentRequest, SubscriptionEnd, TypeName,
 };
 
 use super::SimulatedNetwork;
@@ -218,7 +218,7 @@ struct HostPublisher {
     clock: Clock,
 }
 
-/// Returns the id of a publisher.
+/// Returns the id of a publisher or client.
 pub(super) fn gid_of(id: EndId) -> Gid {
     let mut bytes = [0; 16];
     bytes[8..].copy_from_slice(&id.to_be_bytes());
@@ -301,7 +301,7 @@ impl Matches for HostClient {
 }
 
 impl ClientEnd for HostClient {
-    fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+    fn call(&self, payload: Vec<u8>) -> Result<SentRequest, CallError> {
         let payload = Bytes::from(payload);
         let id = self.end.id;
         let (number, receiver, is_sent) = self.end.network.with(|state| {
@@ -313,9 +313,10 @@ impl ClientEnd for HostClient {
         let service = self.service.clone();
         if !is_sent {
             self.calls.forget(number);
-            return Box::pin(std::future::ready(Err(CallError::Unavailable { service })));
+            return Err(CallError::Unavailable { service });
         }
-        Box::pin(Call { service, number, receiver, calls: Arc::clone(&self.calls) })
+        let response = Box::pin(Call { service, number, receiver, calls: Arc::clone(&self.calls) });
+        Ok(SentRequest { id: RequestId { client: gid_of(id), number }, response })
     }
 
     fn unreadable(&self) -> u64 {

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{Refused, ReplyEnd, RequestInbox};
+use rospin_node::{Refused, ReplyEnd, RequestId, RequestInbox};
 
 use super::SimulatedNetwork;
 use super::channel::Sample;
-use super::ends::OwnedEnd;
+use super::ends::{OwnedEnd, gid_of};
 use super::state::EndId;
 
 /// A request in the queue of a server.
@@ -52,6 +52,10 @@ struct Reply {
 }
 
 impl ReplyEnd for Reply {
+    fn request_id(&self) -> RequestId {
+        RequestId { client: gid_of(self.client), number: self.number }
+    }
+
     fn send(self: Box<Self>, payload: Vec<u8>) -> Result<(), Refused> {
         let Self { network, server, client, number } = *self;
         // It is lost if the server's host has forgotten the client.
