@@ -82,7 +82,8 @@ impl<S: ServiceInterface> Client<S> {
     #[doc(alias = "call_async")]
     #[doc(alias = "async_send_request")]
     pub fn call(&self, request: S::Request) -> impl Future<Output = Result<S::Response, CallError>> + Send + use<S> {
-        let event = self.0.introspection.of_request(&request);
+        // Without a server nothing is sent.
+        let event = self.0.introspection.of_request(&request).filter(|_| self.service_is_ready());
         let call = self.0.link.call(request);
         if let (Some(event), Some(id)) = (event, call.request_id()) {
             event.publish(ServiceEventInfo::REQUEST_SENT, id);

@@ -63,10 +63,9 @@ impl<S: ServiceInterface> ClientLink<S> {
         let service = Arc::clone(&self.service);
         match &self.end {
             End::InProcess { client, numbers } => {
-                let is_served = client.service_is_ready();
                 let id = numbers.next();
                 let state = CallState::InProcess(client.call(Asked { id, request }));
-                Call { service, id: if is_served { Some(id) } else { None }, state }
+                Call { service, id: Some(id), state }
             }
             End::Network { end, undecodable } => {
                 let not_sent = |reason: String| CallError::NotSent { service: service.to_string(), reason };
@@ -113,13 +112,13 @@ impl<S: ServiceInterface> Matches for ClientLink<S> {
 /// A response that is awaited. Dropping it gives the call up.
 pub(crate) struct Call<T> {
     service: Arc<str>,
-    /// Id of the request; `None` if it was not sent.
+    /// Id of the request; `None` if a middleware did not send it.
     id: Option<RequestId>,
     state: CallState<T>,
 }
 
 impl<T> Call<T> {
-    /// Returns the id of the request; `None` if it was not sent.
+    /// Returns the id of the request; `None` if a middleware did not send it.
     pub(crate) const fn request_id(&self) -> Option<RequestId> {
         self.id
     }

@@ -120,6 +120,27 @@ pub fn a_call_is_told_by_both_ends<F: Fixture>() {
     );
 }
 
+/// A request that is not sent, because there is no server, is not told.
+pub fn requests_without_a_server_are_not_told<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let client: Client<AddTwoInts> = world.there.create_client(SERVICE).unwrap();
+    let state = ServiceIntrospectionState::Contents;
+    client.configure_introspection(latched(), state).unwrap();
+    let (events, _subscription) = listen(&world.there, &main);
+    world.wait("the call fails", client.call(Summands { a: 1, b: 1 })).unwrap_err();
+    let group = main.create_group("server", ());
+    let _server = world.here.on(&group).create_service(SERVICE, |summands: Summands| summands.add()).unwrap();
+    world.wait("the server is there", client.wait_for_service());
+    world.spinning(&[&main], || {
+        let response = world.wait("the answer comes", client.call(Summands { a: 2, b: 1 }));
+        assert_eq!(response, Ok(Sum { sum: 3 }));
+        world.wait("the call is told", events.until_count(2));
+    });
+    let told: Vec<_> = events.all().iter().map(|event| (event.info.event_type, event.request.len())).collect();
+    assert_eq!(told, [(ServiceEventInfo::REQUEST_SENT, 1), (ServiceEventInfo::RESPONSE_RECEIVED, 0)]);
+}
+
 /// Metadata is without requests and responses. Off, nothing is told, and nobody is there who would tell.
 pub fn contents_are_told_only_if_asked_for<F: Fixture>() {
     let world = World::<F>::new();

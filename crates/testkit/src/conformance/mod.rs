@@ -158,6 +158,7 @@ macro_rules! conformance {
             }
             introspection {
                 a_call_is_told_by_both_ends
+                requests_without_a_server_are_not_told
                 contents_are_told_only_if_asked_for
                 each_end_tells_its_own_events
             }
