@@ -12,7 +12,10 @@ use rospin_node::interfaces::rcl_interfaces::{GetParameters, Log, ParameterEvent
 use rospin_node::interfaces::type_description_interfaces::{
     GetTypeDescription, GetTypeDescriptionRequest, GetTypeDescriptionResponse,
 };
-use rospin_node::{Action, Client, Message, Node, NodeError, NodeOptions, Ros, ServiceInterface, Subscription};
+use rospin_node::{
+    Action, Client, DynamicMessage, Message, Node, NodeError, NodeOptions, Qos, Ros, ServiceInterface,
+    ServiceIntrospectionState, Subscription,
+};
 
 const PARAMETER: &str = "start_type_description_service";
 
@@ -43,6 +46,32 @@ fn is_known(ros: &Ros, client: &Client<GetTypeDescription>, name: &str, hash: Op
 
 fn hear(node: &Node) -> Subscription {
     node.create_subscription("heard", |_: Bool| {}).unwrap()
+}
+
+/// A tool that knows no type learns that of the events of a service, and decodes them.
+#[test]
+fn the_events_of_a_service_are_described_and_decoded() {
+    let ros = ros();
+    let arm = ros.create_node("arm").unwrap();
+    let add = |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b };
+    let service = arm.create_service::<AddTwoInts, _>("add", add).unwrap();
+    service.configure_introspection(Qos::default(), ServiceIntrospectionState::Contents).unwrap();
+
+    let tool = ros.create_node("tool").unwrap();
+    let learned = tool.message_type_of(&ros.executor().handle(), "add/_service_event");
+    let event_type = ros.spin_until(learned).unwrap().unwrap();
+    assert_eq!(event_type.name(), "example_interfaces/srv/AddTwoInts_Event");
+    let seen = tool.create_group("seen", Vec::new()).unwrap();
+    let look = |seen: &mut Vec<DynamicMessage>, event: DynamicMessage| seen.push(event);
+    let _subscription = seen.create_dynamic_subscription("add/_service_event", &event_type, look).unwrap();
+    let client = tool.create_client::<AddTwoInts>("add").unwrap();
+    ros.spin_until(client.call(AddTwoIntsRequest { a: 2, b: 3 })).unwrap().unwrap();
+    ros.executor().spin(SpinOptions::spin_all()).unwrap();
+    let events = seen.into_payload().unwrap();
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[0].get::<i64>("request[0].a").unwrap(), 2);
+    assert_eq!(events[1].get::<i64>("response[0].sum").unwrap(), 5);
+    assert_eq!(events[1].get::<i64>("info.sequence_number").unwrap(), 1);
 }
 
 #[test]
