@@ -113,7 +113,9 @@ impl<S: ServiceInterface> Client<S> {
     /// let seen = node.create_group("seen", Vec::new())?;
     /// let _subscription = seen.create_subscription(
     ///     "add/_service_event",
-    ///     |seen: &mut Vec<_>, event: ServiceEvent<AddTwoInts>| seen.push((event.info.event_type, event.request.len())),
+    ///     |seen: &mut Vec<_>, event: ServiceEvent<AddTwoInts>| {
+    ///         seen.push((event.info.event_type, event.request.len()));
+    ///     },
     /// )?;
     /// ros.spin_until(client.call(AddTwoIntsRequest { a: 2, b: 3 }))??;
     /// ros.executor().spin(SpinOptions::spin_all())?;

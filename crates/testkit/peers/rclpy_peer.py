@@ -294,7 +294,8 @@ def tick(count):
 
 def events():
     node = rclpy.create_node("theirs")
-    server = node.create_service(SetBool, "theirs", lambda request, response: SetBool.Response(success=request.data, message="done"))
+    answer = lambda request, response: SetBool.Response(success=request.data, message="done")
+    server = node.create_service(SetBool, "theirs", answer)
     client = node.create_client(SetBool, "ours")
     for end in (server, client):
         end.configure_introspection(node.get_clock(), QoSProfile(depth=100), ServiceIntrospectionState.CONTENTS)

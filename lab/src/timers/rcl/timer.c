@@ -2,9 +2,9 @@
  *
  *     timer PERIOD_NS COUNT CORE PRIORITY
  *
- * The node and its middleware's threads are created as in every program. Then this thread gets the core and, if PRIORITY is not 0,
- * SCHED_FIFO with that priority. It prints how many nanoseconds after its due time each of COUNT periods began, as rcl counts due times.
- * rcl skips due times that have passed, so fewer lines may come. */
+ * The node and its middleware's threads are created as in every program. Then this thread gets the core and, if PRIORITY
+ * is not 0, SCHED_FIFO with that priority. It prints the lateness in nanoseconds of each of COUNT starts, as rcl counts
+ * due times. rcl skips due times that have passed, so fewer lines may come. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdbool.h>
