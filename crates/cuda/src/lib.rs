@@ -13,7 +13,7 @@
 //!
 //! With one lane, which is the default, the device is idle whenever the accelerator picks the next segment, and a
 //! request waits for at most one foreign segment. [`AcceleratorOptions::ahead`] picks before the end. More lanes let
-//! copies of one segment overlap with kernels of another, and each lets a request wait for one more. An
+//! copies of one segment overlap with kernels of another, and each lets each segment of a request wait for one more. An
 //! [urgent lane](CudaOptions::urgent_lane) preempts the others between thread blocks, for the clients of
 //! [`AcceleratorOptions::urgent`].
 //!

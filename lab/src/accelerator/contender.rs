@@ -23,8 +23,8 @@ pub(crate) enum Contender {
     /// All pipelines send their frames as requests to rospin's accelerator, whose device has one lane.
     Rospin,
     /// The same on a device with a lane that is urgent, for the critical pipeline, and two others, which are given the
-    /// next segment shortly before the end of the running one. The critical pipeline's thread does not sleep while it
-    /// waits, and on a GPU neither do the device's threads.
+    /// next segment shortly before the end of the running one. On a GPU, neither the device's threads nor the critical
+    /// pipeline's sleep while they wait.
     RospinUrgent,
 }
 
@@ -55,8 +55,8 @@ impl Contender {
         }
     }
 
-    /// Returns true if the pipeline's thread waits for the ends of its frames without sleeping. Threads of contenders
-    /// that launch directly on a GPU do so in any case.
+    /// Returns true if the pipeline's thread waits for the ends of its frames without sleeping, where it has a core of
+    /// its own. Threads of contenders that launch directly on a GPU do so in any case.
     pub(crate) fn spins(self, pipeline: &Pipeline) -> bool {
         self == Self::RospinUrgent && pipeline.criticality == Criticality::High
     }

@@ -14,9 +14,9 @@ use super::workload::{Criticality, Pipeline};
 pub(crate) struct Figures {
     pub(crate) name: String,
     pub(crate) criticality: Criticality,
-    /// Number of frames that ended.
+    /// Number of frames.
     pub(crate) frames: usize,
-    /// Number of those that ended after their deadline.
+    /// Number of those that ended after their deadline, or failed.
     pub(crate) misses: usize,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,

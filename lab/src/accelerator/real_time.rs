@@ -94,7 +94,7 @@ fn record(contender: Contender, options: &Options) -> io::Result<Option<SinkHand
 }
 
 /// Runs the pipelines for as long as the options say, each for at least one frame. Returns the results, and the settings
-/// that a pipeline's thread could not have. Frames that fail are left out.
+/// that a pipeline's thread could not have. A frame that fails counts as one that never ends.
 ///
 /// # Errors
 /// If the recording that the options ask for cannot be written.
@@ -134,9 +134,10 @@ pub(crate) fn run_on<M: Maker>(
                     for n in 0..pipeline.frames(duration).max(1) {
                         let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
                         await_frame(device, due, has_own_core);
-                        let end = launcher.launch(number, pipeline).wait(contender.spins(pipeline));
-                        // The end is when the thread goes on, as in a callback.
-                        latencies.extend(end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3));
+                        let end = launcher.launch(number, pipeline).wait(has_own_core && contender.spins(pipeline));
+                        // The end is when the thread goes on, as in a callback. A frame that fails never ends.
+                        let latency = end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3);
+                        latencies.push(latency.unwrap_or(f64::INFINITY));
                     }
                     (latencies, report.shortfalls.iter().map(ToString::to_string).collect())
                 })

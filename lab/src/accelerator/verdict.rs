@@ -49,7 +49,7 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
             if contender == Contender::Rospin {
                 "one foreign segment"
             } else {
-                "a foreign block for each of its kernels and copies"
+                "a foreign block or copy for each time that it may wait for one"
             },
             if time == Time::Real { ", with the time beside each segment" } else { "" },
             critical.max_us / 1e3,

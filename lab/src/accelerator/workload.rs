@@ -7,8 +7,10 @@ use rospin_analysis::{DeviceClient, DeviceRules, among_blocks, device_bounds};
 
 use super::contender::Contender;
 
-/// The largest number of kernels and copies of a segment: a copy, a kernel, a copy, or a kernel that prepares the image.
-const PHASES: u32 = 3;
+/// The largest number of blocks and copies of others that a segment on an urgent lane waits for: a block for each of two
+/// kernels, and a copy of each of the two other lanes, because devices know no priorities of copies. On the model device,
+/// a segment has a kernel and two copies, each of which waits for one of either.
+const PHASES: u32 = 4;
 
 /// Lengths of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
