@@ -4,7 +4,7 @@
 //! executor's thread.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -30,8 +30,9 @@ struct State {
     calls: Calls<Sample>,
     /// Marks of this client's requests. Responses are ignored until they are known.
     marks: OnceLock<Marks>,
-    /// True if there was a server that reads only requests with an identity, when servers came or went last.
-    was_identity: AtomicBool,
+    /// Number of the newest call whose servers have all gone, as those of all earlier ones have. Zero once those calls
+    /// have ended.
+    orphan: AtomicI64,
     /// Number of responses that could not be decoded.
     unreadable: AtomicU64,
 }
@@ -59,20 +60,21 @@ impl Marks {
     }
 }
 
-/// Id under which [`Calls`] has all servers together: a call ends when the last server has gone.
-const SERVERS: &[u8] = b"";
-
 impl State {
-    /// Notes that servers are there, and the form of their requests, or that the last server has gone. Either can end
-    /// the calls that wait for a response.
-    fn served(&self, is_served: bool, form: Form) {
-        // The last servers of the calls' form have gone, and others are there.
-        if self.was_identity.swap(form != Form::Header, Ordering::AcqRel) && form == Form::Header {
-            self.calls.end_until(i64::MAX);
+    /// Notes that a server came or went, by the id of its reader of requests. A request is sent to all that are there,
+    /// and to nobody who comes later.
+    fn server(&self, id: &Guid, came: bool) {
+        if came {
+            self.calls.server_came(id);
+        } else if let Some(number) = self.calls.server_went(id) {
+            self.orphan.fetch_max(number, Ordering::AcqRel);
         }
-        if is_served {
-            self.calls.server_came(SERVERS);
-        } else if let Some(number) = self.calls.server_went(SERVERS) {
+    }
+
+    /// Ends the calls whose servers have all gone, which wakes the tasks that wait for them.
+    fn end_orphans(&self) {
+        let number = self.orphan.swap(0, Ordering::AcqRel);
+        if number > 0 {
             self.calls.end_until(number);
         }
     }
@@ -82,7 +84,7 @@ impl State {
         if self.calls.is_closed() {
             return CallError::ClientGone { service };
         }
-        CallError::Unanswered { service, reason: "its last server has gone".to_owned() }
+        CallError::Unanswered { service, reason: "its servers have gone".to_owned() }
     }
 }
 
@@ -123,11 +125,12 @@ impl DdsClient {
         let served = Arc::downgrade(&state);
         let feed = Arc::clone(domain.feed());
         let name = service.to_string();
+        let noted = Arc::clone(&state);
+        bond.on_pair(move |server, came| noted.server(server, came));
         bond.on_change(move || {
             if let (Some(bond), Some(state)) = (followed.upgrade(), served.upgrade()) {
-                let form = bond.form();
-                state.served(bond.count() > 0, form);
-                if form == Form::Both {
+                state.end_orphans();
+                if bond.form() == Form::Both {
                     feed.tell(&format!("service `{name}` is not called: {BOTH_FORMS}"));
                 }
             }
@@ -155,8 +158,9 @@ impl DdsClient {
 
     /// Sends a request. Returns its id, and the receiver of its response, which is dropped if none will come.
     fn send(&self, mut payload: Vec<u8>) -> Result<(RequestId, oneshot::Receiver<Sample>), CallError> {
+        let unavailable = || CallError::Unavailable { service: self.service.clone() };
         if self.count() == 0 {
-            return Err(CallError::Unavailable { service: self.service.clone() });
+            return Err(unavailable());
         }
         let form = self.bond.form();
         if form == Form::Both {
@@ -165,7 +169,10 @@ impl DdsClient {
         // The library, too, sends one message of a writer at a time.
         let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.writer.next_number();
-        let receiver = self.state.calls.begin_as(number);
+        // From now on the end of the servers that are matched ends the call.
+        let Some(receiver) = self.bond.if_matched(|| self.state.calls.begin_as(number)) else {
+            return Err(unavailable());
+        };
         let sent = if form == Form::Identity {
             self.writer.write_related(&mut payload, Identity { guid: self.marks.reader, number })
         } else {
@@ -179,10 +186,6 @@ impl DdsClient {
         drop(sending);
         if let Err(code) = sent {
             return Err(CallError::NotSent { service: self.service.clone(), reason: code.to_string() });
-        }
-        if self.count() == 0 {
-            // The last server went meanwhile, perhaps before this call was registered.
-            self.state.calls.forget(number);
         }
         // Those who watch the service have the same id from a server: of the reader where the request names it, else of
         // the writer.

@@ -36,6 +36,9 @@ pub(crate) enum End {
     SecondReader,
 }
 
+/// Function that is told of a server or client that came or, if the second argument is false, went.
+type NotePair = dyn Fn(&Guid, bool) + Send + Sync;
+
 /// Matches of a publisher, subscription, server or client.
 pub(crate) struct Bond {
     made: Made,
@@ -50,6 +53,8 @@ pub(crate) struct Bond {
     probe: OnceLock<Probe>,
     /// Probe of the second end, if that is a reader.
     reader: OnceLock<ReaderProbe>,
+    /// Function that is told, under the lock, of each pair that comes or goes.
+    noted: OnceLock<Box<NotePair>>,
     /// Function that is called after each change, on the library's threads.
     changed: OnceLock<Box<dyn Fn() + Send + Sync>>,
     /// Record of a publisher's or subscription's events.
@@ -67,6 +72,8 @@ struct State {
     /// The matches that count. They are calculated when an end comes or goes: discovery knows of an end before it is
     /// matched.
     count: Count,
+    /// Servers or clients whose two ends are both matched, sure to listen or not, each by the id of its first one.
+    pairs: BTreeSet<Guid>,
     /// Tasks that wait for the first match.
     waiters: Waiters,
 }
@@ -101,6 +108,7 @@ impl Bond {
             watch,
             probe: OnceLock::new(),
             reader: OnceLock::new(),
+            noted: OnceLock::new(),
             changed: OnceLock::new(),
             events,
         })
@@ -120,6 +128,13 @@ impl Bond {
         let _ = self.reader.set(probe);
     }
 
+    /// Sets the function that is told from now on of each server or client that comes, sure to listen or not, and that
+    /// goes, by the id of its end that is matched with the first one. It is called under the lock: it must not block,
+    /// wake a task, or call this value. Called once.
+    pub(crate) fn on_pair(&self, note: impl Fn(&Guid, bool) + Send + Sync + 'static) {
+        let _ = self.noted.set(Box::new(note));
+    }
+
     /// Sets the function that is called after each change from now on. Called once.
     pub(crate) fn on_change(&self, act: impl Fn() + Send + Sync + 'static) {
         let _ = self.changed.set(Box::new(act));
@@ -130,17 +145,34 @@ impl Bond {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the matches that count; of two ends, those that belong together.
-    fn count_in(&self, state: &State) -> Count {
-        match self.made {
-            Made::OfOne => Count { all: state.first.len(), ..Count::default() },
-            Made::OfTwo => {
-                let first = self.feed.peers(&state.first);
-                let second = self.feed.peers(&state.second);
-                // A request reaches also those that are not sure yet.
-                let reached = [first.clone(), self.feed.peers(state.unsure.keys())].concat();
-                let others = [second.clone(), self.feed.peers(state.silent.keys())].concat();
-                Count { all: pairs(&first, &second).all, ..pairs(&reached, &others) }
+    /// Updates the matches that count; of two ends, those that belong together.
+    fn update(&self, state: &mut State) {
+        if self.made == Made::OfOne {
+            state.count = Count { all: state.first.len(), ..Count::default() };
+            return;
+        }
+        let first = self.feed.peers(&state.first);
+        let second = self.feed.peers(&state.second);
+        // A request reaches also those that are not sure yet.
+        let reached = [first.clone(), self.feed.peers(state.unsure.keys())].concat();
+        let others = [second.clone(), self.feed.peers(state.silent.keys())].concat();
+        let reached = paired(&reached, &others);
+        state.count = Count { all: paired(&first, &second).len(), ..Count::default() };
+        for peer in &reached {
+            match peer.form() {
+                Form::Header => state.count.headers += 1,
+                Form::Identity => state.count.identities += 1,
+                Form::Both => {}
+            }
+        }
+        let now: BTreeSet<Guid> = reached.iter().map(|peer| peer.guid).collect();
+        let before = std::mem::replace(&mut state.pairs, now);
+        if let Some(note) = self.noted.get() {
+            for guid in state.pairs.difference(&before) {
+                note(guid, true);
+            }
+            for guid in before.difference(&state.pairs) {
+                note(guid, false);
             }
         }
     }
@@ -148,6 +180,12 @@ impl Bond {
     /// Returns the number of matches that count.
     pub(crate) fn count(&self) -> usize {
         self.lock().count.all
+    }
+
+    /// Calls a function under the lock if a match counts, and returns what it returns. No end comes or goes meanwhile.
+    pub(crate) fn if_matched<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
+        let state = self.lock();
+        if state.count.all > 0 { Some(act()) } else { None }
     }
 
     /// Returns the form in which a client sends its requests: that of its servers. A request reaches all servers.
@@ -278,7 +316,7 @@ impl Bond {
 
     /// Updates what follows from the matches, and tells those who wait for it.
     fn changed(&self, mut state: MutexGuard<'_, State>) {
-        state.count = self.count_in(&state);
+        self.update(&mut state);
         self.is_heard.store(!state.first.is_empty() || !state.unsure.is_empty(), Ordering::Release);
         let waiters = if state.count.all > 0 { state.waiters.take() } else { Waiters::new() };
         drop(state);
@@ -340,21 +378,15 @@ fn belong_together(one: &Peer, other: &Peer) -> bool {
     }
 }
 
-/// Returns the number of ends in `first` that belong to one in `second`, by their form.
-fn pairs(first: &[Arc<Peer>], second: &[Arc<Peer>]) -> Count {
-    let mut count = Count::default();
+/// Returns the ends in `first` that belong to one in `second`.
+fn paired<'a>(first: &'a [Arc<Peer>], second: &[Arc<Peer>]) -> Vec<&'a Peer> {
+    let mut found = Vec::new();
     for one in first {
-        if !second.iter().any(|other| belong_together(one, other)) {
-            continue;
-        }
-        count.all += 1;
-        match one.form() {
-            Form::Header => count.headers += 1,
-            Form::Identity => count.identities += 1,
-            Form::Both => {}
+        if second.iter().any(|other| belong_together(one, other)) {
+            found.push(one.as_ref());
         }
     }
-    count
+    found
 }
 
 /// Listener of one end, which the library calls.

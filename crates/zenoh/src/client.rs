@@ -172,7 +172,7 @@ impl Future for ZenohCall {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = ready!(Pin::new(&mut self.receiver).poll(cx));
-        let outcome = outcome.unwrap_or_else(|_| Err("its last server has gone".to_owned()));
+        let outcome = outcome.unwrap_or_else(|_| Err("its servers have gone".to_owned()));
         Poll::Ready(match outcome {
             Ok(payload) => Ok(contiguous(payload)),
             Err(reason) => Err(CallError::Unanswered { service: self.service.clone(), reason }),

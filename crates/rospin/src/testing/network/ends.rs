@@ -344,7 +344,7 @@ where
         Poll::Ready(match outcome {
             Ok(payload) => Ok(payload),
             Err(_) if self.calls.is_closed() => Err(CallError::ClientGone { service }),
-            Err(_) => Err(CallError::Unanswered { service, reason: "its last server has gone".to_owned() }),
+            Err(_) => Err(CallError::Unanswered { service, reason: "its servers have gone".to_owned() }),
         })
     }
 }

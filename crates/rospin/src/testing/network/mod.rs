@@ -42,8 +42,6 @@
 //!   lease. Manual liveliness is not simulated.
 //! - A link that loses some of its packets ends no lease: only one that loses all does, as a cut.
 //! - The lifespan does not end in a publisher's history.
-//! - A call ends when the servers that were there have gone. Over DDS it ends when no server is there any more, so that
-//!   it may hang if another one was started within the lease.
 //! - Packets that are not reordered come in their order, so those that follow a slow one wait for it.
 //!
 //! Nor are these simulated: the time that acknowledgements take, bandwidth, fragments of large messages, security, and
