@@ -1,12 +1,15 @@
 //! Servers and clients that are killed while calls and goals are under way, again and again.
 
+use std::pin::pin;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rospin_engine::{ClockKind, ExecutorOptions, Payload, SpinOptions};
 use rospin_msgs::example_interfaces::action::{Fibonacci, FibonacciFeedback, FibonacciGoal};
 use rospin_testkit::peers::KilledChild;
 use rospin_zenoh::{CallError, CancelResponse, GoalHandle, GoalResponse, Mode, ResultError, Session};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
     self, AddRequest, AddResponse, AddTwoInts, Place, context, executor, guest_options, process_of, spin, wait,
@@ -70,6 +73,29 @@ fn calls_end_whenever_their_server_is_killed() {
         }
         wait_until(&executor, "it is gone", || !client.service_is_ready());
     }
+}
+
+/// A server that hangs is matched until its lease ends, when another one is matched, too, that never heard of the call.
+#[test]
+fn a_call_ends_with_its_server_although_another_one_was_started() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let place = Place::new();
+    let node = place.host().ros(&context).create_node("caller").unwrap();
+    let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
+    let first = start("the_servers_process", &place);
+    wait(&executor, "the server is matched", client.wait_for_service());
+    kill_process(Pid::from_child(&first), Signal::STOP).unwrap();
+    let mut lost = pin!(client.call(AddRequest { a: 1, b: 2 }));
+    let _second = start("the_servers_process", &place);
+    wait_until(&executor, "both are matched", || node.count_servers("add_two_ints").unwrap() == 2);
+    let answered = wait(&executor, "the second server answers", client.call(AddRequest { a: 3, b: 4 }));
+    assert_eq!(answered.unwrap().sum, 7);
+    let is_pending = SpinOptions::new().timeout(Duration::from_millis(100));
+    assert!(executor.spin_until(lost.as_mut(), is_pending).is_err());
+    let ended = wait(&executor, "the call ends with the lease of its server", lost);
+    assert!(matches!(ended, Err(CallError::Unanswered { .. })), "{ended:?}");
+    assert!(client.service_is_ready());
 }
 
 #[test]
@@ -200,7 +226,9 @@ fn the_servers_process() {
     let Some(endpoint) = endpoint() else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
-    let node = Session::open(guest_options(&endpoint)).unwrap().ros(&context).create_node("adder").unwrap();
+    // Shorter than usual, for the test in which it hangs.
+    let options = guest_options(&endpoint).setting("transport/link/tx/lease", "10000");
+    let node = Session::open(options).unwrap().ros(&context).create_node("adder").unwrap();
     let group = executor.create_group("server", ());
     let _server = node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", |request: AddRequest| AddResponse {
         sum: request.a + request.b,
