@@ -28,8 +28,8 @@ unsafe impl Send for Owned {}
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// Nothing was put on the stream.
-    #[error("the graph is empty: nothing was put on the stream that is captured")]
+    /// The driver captured nothing, and gave no graph.
+    #[error("the driver gave no graph: nothing was put on the stream that is captured")]
     Empty,
     /// The driver refuses to capture what was put on the stream.
     #[error(
@@ -45,7 +45,8 @@ impl Graph {
     /// it names must live as long as the graph.
     ///
     /// # Errors
-    /// If the function fails or puts nothing on the stream, or the driver cannot capture it.
+    /// If the function fails, or the driver cannot capture what it puts on the stream. A graph of nothing is one that does
+    /// nothing.
     pub fn capture(
         device: &CudaDevice,
         put: impl FnOnce(&Arc<CudaStream>) -> Result<(), DriverError>,
