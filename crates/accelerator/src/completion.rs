@@ -40,9 +40,9 @@ impl<B: Backend> Completion<B> {
         result
     }
 
-    /// Waits for the result without sleeping, and so takes the calling core until the request ends: a thread that sleeps
-    /// takes tens of microseconds to wake up. For threads whose every microsecond counts, beside a device whose thread
-    /// spins, too.
+    /// Waits for the result without sleeping, and so takes the calling core until the request ends: a thread that
+    /// sleeps takes tens of microseconds to wake up. For threads whose every microsecond counts, beside a device whose
+    /// thread spins, too.
     ///
     /// A device's own thread must not call it, nor a callback of an executor that has other things to do. Under a
     /// real-time policy, the device's threads need another core or a higher priority, or the end is never reported.

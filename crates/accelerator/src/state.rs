@@ -133,8 +133,8 @@ impl<W> State<W> {
         }
     }
 
-    /// Has the schedulers recorded by what `register` returns for a name and a number of threads. A lane is two threads:
-    /// that of the segment that runs, and that of the one that was picked ahead.
+    /// Has the schedulers recorded by what `register` returns for a name and a number of threads. A lane is two
+    /// threads: that of the segment that runs, and that of the one that was picked ahead.
     pub(crate) fn record(
         &mut self,
         name: &str,
@@ -236,7 +236,7 @@ impl<W> State<W> {
             return None;
         }
         let client = self.client(running.client)?;
-        // What the running segment will have used of the budget is not known yet, so that the client's next one cannot
+        // The device time of the running segment is not known yet, so that the next one of a client with a budget cannot
         // follow; nor may one that is less urgent.
         if client.account.is_some() && next_of(client, &self.requests).is_some() {
             return None;

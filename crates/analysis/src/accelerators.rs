@@ -194,8 +194,8 @@ impl<'a> Queue<'a> {
         let (mut first, mut again) = (Vec::new(), Vec::new());
         for (other, mate) in users(system, device).filter(|(other, _)| *other != callback) {
             let of_device = || mate.requests.iter().filter(|request| request.device == device);
-            // Those of the same lane. An urgent request waits for blocks of the others only, and those others for all of
-            // the urgent work, in whatever order it comes.
+            // Those of the same lane. An urgent request waits for blocks of the others only, and those others for all
+            // of the urgent work, in whatever order it comes.
             let requests = || of_device().filter(|request| on.is_urgent(request.urgency(mate)) == is_urgent);
             if !is_urgent && let Some(before_all) = urgent_work(known, other, device)? {
                 before.push(before_all);

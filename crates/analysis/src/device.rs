@@ -18,8 +18,8 @@
 //! that, the next segment of the request can be picked whenever one of another client can, so that nothing less urgent
 //! comes between. So the same theorem holds with two segments at *t0*.
 //!
-//! On an urgent lane, the clients of other lanes are no clients of this device. A segment waits for the blocks and copies
-//! of theirs that the device has begun: see [`among_blocks`].
+//! On an urgent lane, the clients of other lanes are no clients of this device. A segment waits for the blocks and
+//! copies of theirs that the device has begun: see [`among_blocks`].
 
 use std::time::Duration;
 
@@ -76,9 +76,9 @@ impl DeviceRules {
 }
 
 /// Returns the longest time of a segment on an urgent lane, which takes `alone` on an idle device, and has to wait
-/// `times` for a block or a copy of other lanes, the longest of which takes `block`: a kernel waits for one block. A copy
-/// waits for one copy of each other lane on devices that know no priorities of copies, such as those of CUDA, and for one
-/// copy on others.
+/// `times` for a block or a copy of other lanes, the longest of which takes `block`: a kernel waits for one block. A
+/// copy waits for one copy of each other lane on devices that know no priorities of copies, such as those of CUDA, and
+/// for one copy on others.
 #[must_use]
 pub fn among_blocks(alone: Duration, times: u32, block: Duration) -> Duration {
     alone.saturating_add(block.saturating_mul(times))

@@ -94,7 +94,8 @@ struct Through {
 
 fn open(waiting: Waiting, lanes: usize) -> Result<(Arc<CudaDevice>, Busy), Box<dyn std::error::Error>> {
     let device = Arc::new(CudaDevice::open(CudaOptions::new().lanes(lanes).waiting(waiting))?);
-    // SAFETY: the kernel's memory is a number that nobody reads. Events of the tracking could not be captured in a graph.
+    // SAFETY: the kernel's memory is a number that nobody reads. Events of the tracking could not be captured in a
+    // graph.
     unsafe { device.context().disable_event_tracking() };
     let function = device.context().load_module(compile_ptx(SOURCE)?)?.load_function("busy")?;
     let stream = device.context().new_stream()?;

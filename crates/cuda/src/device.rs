@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     pub(crate) context: Arc<CudaContext>,
     pub(crate) lanes: Vec<Lane>,
     name: String,
-    /// What the device has to tell beside ends.
+    /// News of the device beside ends.
     pub(crate) notices: Mutex<Notices>,
     /// The time of the alarm in nanoseconds, for threads that spin; `u64::MAX` if none is set. It may be out of date.
     pub(crate) alarm_ns: AtomicU64,

@@ -41,12 +41,12 @@ pub enum GraphError {
 }
 
 impl Graph {
-    /// Captures what the function puts on a stream, which runs only when the graph's [work](Self::work) does. Memory that
-    /// it names must live as long as the graph.
+    /// Captures what the function puts on a stream, which runs only when the graph's [work](Self::work) does. Memory
+    /// that it names must live as long as the graph.
     ///
     /// # Errors
-    /// If the function fails, or the driver cannot capture what it puts on the stream. A graph of nothing is one that does
-    /// nothing.
+    /// If the function fails, or the driver cannot capture what it puts on the stream. A graph of nothing is one that
+    /// does nothing.
     pub fn capture(
         device: &CudaDevice,
         put: impl FnOnce(&Arc<CudaStream>) -> Result<(), DriverError>,

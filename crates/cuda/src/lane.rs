@@ -14,8 +14,8 @@ use crate::open::Waiting;
 use crate::thread;
 use crate::work::CudaWork;
 
-/// The time between two questions of a thread that spins, in nanoseconds. The driver answers under a lock, which threads
-/// need that launch.
+/// The time between two questions of a thread that spins, in nanoseconds. The driver answers under a lock, which
+/// threads need that launch.
 const QUESTION_GAP_NS: u64 = 3_000;
 
 /// A stream with its segments.
@@ -62,8 +62,8 @@ impl Lane {
         Self { stream, waiting, is_urgent, state: Mutex::new(State::default()), signal: Signal::new() }
     }
 
-    /// Puts the work on the stream, between two events. The accelerator gives a lane its next segment once it has the one
-    /// before, so that no two of its threads call it for the same lane at once.
+    /// Puts the work on the stream, between two events. The accelerator gives a lane its next segment once it has the
+    /// one before, so that no two of its threads call it for the same lane at once.
     pub(crate) fn put(&self, context: &Arc<CudaContext>, ticket: u64, work: CudaWork) -> Result<(), DriverError> {
         bind(context)?;
         let spare = self.state.lock().spare.pop();
@@ -134,8 +134,8 @@ fn elapsed_ms(events: &Events) -> Result<f32, DriverError> {
     unsafe { result::event::elapsed(events.start.cu_event(), events.end.cu_event()) }
 }
 
-/// Makes the context that of the calling thread. cudarc keeps an error of anybody's drop for the next call of anybody; it
-/// says nothing of this call, nor of a segment.
+/// Makes the context that of the calling thread. cudarc keeps an error of anybody's drop for the next call of anybody;
+/// it says nothing of this call, nor of a segment.
 pub(crate) fn bind(context: &Arc<CudaContext>) -> Result<(), DriverError> {
     let _ = context.check_err();
     context.bind_to_thread()
@@ -147,8 +147,8 @@ fn record(event: &CudaEvent, stream: &CudaStream) -> Result<(), DriverError> {
     unsafe { result::event::record(event.cu_event(), stream.cu_stream()) }
 }
 
-/// Waits until the device has reached the event. Threads that spin tell of alarms, too, since the one that sleeps for them
-/// takes tens of microseconds to wake up; but not that of the urgent lane, which would launch segments of others
+/// Waits until the device has reached the event. Threads that spin tell of alarms, too, since the one that sleeps for
+/// them takes tens of microseconds to wake up; but not that of the urgent lane, which would launch segments of others
 /// meanwhile.
 fn wait_for(end: &CudaEvent, inner: &Inner, lane: &Lane) -> Result<(), DriverError> {
     match lane.waiting {

@@ -1,8 +1,8 @@
 //! GPUs as devices of [rospin's accelerator](rospin_accelerator), through CUDA. Its driver is loaded at run time:
 //! nothing of CUDA is needed to compile a program, and where there is no driver, [`CudaDevice::open`] says so.
 //!
-//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream, with a thread that
-//!   reports the ends.
+//! - A [`CudaDevice`] is the [`Backend`](rospin_accelerator::Backend). Each of its lanes is a stream, with a thread
+//!   that reports the ends.
 //! - A [`CudaWork`] puts the copies and kernels of a segment on the stream that it is given, through [cudarc]: from and
 //!   to pinned memory, with kernels from PTX, or a graph that was captured before.
 //! - A [`FramePool`] has frames for images of ordinary messages, which are copied to the device once for all kernels
@@ -17,7 +17,7 @@
 //! [urgent lane](CudaOptions::urgent_lane) preempts the others between thread blocks, for the clients of
 //! [`AcceleratorOptions::urgent`].
 //!
-//! What it does on a card is measured in the book's page on accelerators; `lab/card.sh` measures another card.
+//! The book's page on accelerators has measurements on a card; `lab/card.sh` measures another one.
 //!
 //! [`AcceleratorOptions::ahead`]: rospin_accelerator::AcceleratorOptions::ahead
 //! [`AcceleratorOptions::urgent`]: rospin_accelerator::AcceleratorOptions::urgent

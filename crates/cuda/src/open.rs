@@ -51,10 +51,9 @@ impl CudaOptions {
     }
 
     /// Adds a lane before the others, with a stream of the highest priority that the device has: its kernels preempt
-    /// those of other lanes between thread blocks; of copies CUDA knows no priorities. A segment of another lane that is
-    /// preempted counts as busy meanwhile, against its bound and budget. [`AcceleratorOptions::urgent`] says which
-    /// clients use it.
-    /// Its thread waits in the way of `waiting`.
+    /// those of other lanes between thread blocks; of copies CUDA knows no priorities. A segment of another lane that
+    /// is preempted counts as busy meanwhile, against its bound and budget. [`AcceleratorOptions::urgent`] says which
+    /// clients use it. Its thread waits in the way of `waiting`.
     ///
     /// [`AcceleratorOptions::urgent`]: rospin_accelerator::AcceleratorOptions::urgent
     #[must_use]

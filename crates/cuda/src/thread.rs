@@ -8,10 +8,10 @@ use rospin_accelerator::Instant;
 use crate::device::Inner;
 use crate::lane::bind;
 
-/// Tells alarms and the loss of the device, until the device is dropped. Runs on a thread of its own, because the lanes'
-/// threads wait for the driver.
+/// Tells alarms and the loss of the device, until the device is dropped. Runs on a thread of its own, because the
+/// lanes' threads wait for the driver.
 pub(crate) fn tell_notices(inner: &Inner) {
-    // What the listener does may launch a segment.
+    // The listener may launch a segment.
     if let Err(error) = bind(&inner.context) {
         inner.lose(error);
     }

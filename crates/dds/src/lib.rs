@@ -52,10 +52,10 @@
 //! callback does not run. [`Subscription::missed`] counts the messages that a full queue displaced, and those that
 //! never arrived, as far as the numbers of the messages that did arrive tell.
 //!
-//! A call ends with [`CallError::Unanswered`] when all servers that were there when it was sent have gone before one has
-//! answered. One that was killed goes at the end of its lease, also if it was started again within that. A server that
-//! stays and does not answer is not told of: DDS has no word for that. A response whose client discovery has found only
-//! one end of waits for the other one, for ten seconds at most; then it is logged and counted
+//! A call ends with [`CallError::Unanswered`] when all servers that were there when it was sent have gone before one
+//! has answered. One that was killed goes at the end of its lease, also if it was started again within that. A server
+//! that stays and does not answer is not told of: DDS has no word for that. A response whose client discovery has found
+//! only one end of waits for the other one, for ten seconds at most; then it is logged and counted
 //! ([`Service::unsent_responses`]).
 //!
 //! # Other implementations

@@ -102,8 +102,8 @@ pub mod middleware {
     };
 }
 
-/// Losses, missed deadlines, failures, statistics of topics and events of services of a running program, and monitors, which compare the
-/// program with its system file.
+/// Losses, missed deadlines, failures, statistics of topics and events of services of a running program, and monitors,
+/// which compare the program with its system file.
 pub mod monitoring {
     pub use crate::live::open_live_door;
     pub use crate::monitor_of_process::{MonitoringError, monitor, monitor_from_env, watch};

@@ -21,12 +21,12 @@ pub struct Accelerator {
     /// one lane.
     #[serde(default = "one")]
     pub lanes: u16,
-    /// Priority from which on requests use a lane of their own, which is urgent: they preempt a segment of the other lane
-    /// between two of its blocks. `None` if there is no such lane.
+    /// Priority from which on requests use a lane of their own, which is urgent: they preempt a segment of the other
+    /// lane between two of its blocks. `None` if there is no such lane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub urgent: Option<u32>,
-    /// Longest block of a segment's kernels, or longest copy: the time for which an urgent request waits for a segment that
-    /// runs.
+    /// Longest block of a segment's kernels, or longest copy: the time for which an urgent request waits for a segment
+    /// that runs.
     #[serde(default, with = "text::duration", skip_serializing_if = "Duration::is_zero")]
     pub block: Duration,
 }

@@ -7,6 +7,8 @@ use rospin_measure::machine::Machine;
 use super::contender::Contender;
 use super::device::Device;
 use super::figures::Row;
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+use super::options::Options;
 use super::workload::{self, Pipeline};
 
 /// The kind of time in which the device runs.
@@ -50,7 +52,32 @@ pub(crate) struct Comparison {
     pub(crate) rows: Vec<Row>,
 }
 
+/// Results of the contenders on a real device.
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+pub(crate) struct Run {
+    pub(crate) overheads: [Duration; 2],
+    pub(crate) shortfalls: Vec<String>,
+    pub(crate) pipelines: Vec<Pipeline>,
+    pub(crate) rows: Vec<Row>,
+}
+
 impl Comparison {
+    /// Returns the results of a run on a real device, which has no virtual time.
+    #[cfg(any(feature = "cuda", feature = "wgpu"))]
+    pub(crate) fn on(device: Device, device_name: String, options: &Options, run: Run) -> Self {
+        Self {
+            machine: Machine::read(),
+            device,
+            device_name,
+            load: options.load,
+            durations: [(Time::Virtual, Duration::ZERO), (Time::Real, options.duration)],
+            shortfalls: run.shortfalls,
+            overheads: run.overheads,
+            pipelines: run.pipelines,
+            rows: run.rows,
+        }
+    }
+
     /// Returns the bound of the critical pipeline's frames behind a contender in this kind of time; `None` if there is
     /// none.
     pub(crate) fn critical_bound(&self, time: Time, contender: Contender) -> Option<Duration> {

@@ -28,8 +28,8 @@ pub(crate) enum Contender {
     RospinUrgent,
 }
 
-/// The time before the end of a segment at which the next one is picked. Reporting an end and launching the next segment
-/// takes less.
+/// The time before the end of a segment at which the next one is picked. Reporting an end and launching the next
+/// segment takes less.
 const AHEAD: Duration = Duration::from_micros(250);
 
 impl Contender {

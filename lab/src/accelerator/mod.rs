@@ -2,8 +2,8 @@
 //!
 //! The device is the model device of rospin's accelerator, in virtual or in real time, or a GPU. `workload` is the
 //! pipelines, `contender` the ways in which they reach the device, `device` their work on it, `launch` their common
-//! interface, and `virtual_time` and `real_time` run them. `on_cuda` and `on_wgpu` have the kernels of real devices, whose
-//! lengths `measure` finds. `table`, `verdict`, `json` and `report` show the results.
+//! interface, and `virtual_time` and `real_time` run them. `on_cuda` and `on_wgpu` have the kernels of real devices,
+//! whose lengths `measure` finds. `table`, `verdict`, `json` and `report` show the results.
 
 mod comparison;
 mod contender;

@@ -93,8 +93,8 @@ fn record(contender: Contender, options: &Options) -> io::Result<Option<SinkHand
     Recorder::of_process().start(sink).map(Some).map_err(io::Error::other)
 }
 
-/// Runs the pipelines for as long as the options say, each for at least one frame. Returns the results, and the settings
-/// that a pipeline's thread could not have. A frame that fails counts as one that never ends.
+/// Runs the pipelines for as long as the options say, each for at least one frame. Returns the results, and the
+/// settings that a pipeline's thread could not have. A frame that fails counts as one that never ends.
 ///
 /// # Errors
 /// If the recording that the options ask for cannot be written.

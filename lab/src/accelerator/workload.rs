@@ -7,9 +7,9 @@ use rospin_analysis::{DeviceClient, DeviceRules, among_blocks, device_bounds};
 
 use super::contender::Contender;
 
-/// The largest number of blocks and copies of others that a segment on an urgent lane waits for: a block for each of two
-/// kernels, and a copy of each of the two other lanes, because devices know no priorities of copies. On the model device,
-/// a segment has a kernel and two copies, each of which waits for one of either.
+/// The largest number of blocks and copies of others that a segment on an urgent lane waits for: a block for each of
+/// two kernels, and a copy of each of the two other lanes, because devices know no priorities of copies. On the model
+/// device, a segment has a kernel and two copies, each of which waits for one of either.
 const PHASES: u32 = 4;
 
 /// Lengths of a segment.
@@ -142,8 +142,8 @@ pub(crate) fn pipelines(load: f64, [high, medium, low]: [Lengths; 3]) -> Vec<Pip
 
 /// Returns the proven bound of the first pipeline, the critical one, behind rospin's accelerator: the longest time from
 /// a frame to its end. On one lane, that is one segment of another pipeline and the frame's own work; on an urgent lane
-/// a block for each kernel and copy, and the frame's own work. Beside each segment comes the `overhead`. It is as good as
-/// the longest lengths. `None` if there is no bound, or if the contender is none of rospin.
+/// a block for each kernel and copy, and the frame's own work. Beside each segment comes the `overhead`. It is as good
+/// as the longest lengths. `None` if there is no bound, or if the contender is none of rospin.
 pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline], overhead: Duration) -> Option<Duration> {
     let client = |pipeline: &Pipeline| DeviceClient {
         priority: pipeline.criticality.priority(),

@@ -1,7 +1,7 @@
 //! `rospin lab timers`: measures if timers fire at their full rate, and how late their callbacks start.
 //!
-//! `loops` are the contenders, two of which are in `timerfd` and `rcl`. `load` is the busy executor beside them. `verdict`, `table`, `plots`, `json` and `report`
-//! show the results.
+//! `loops` are the contenders, two of which are in `timerfd` and `rcl`. `load` is the busy executor beside them.
+//! `verdict`, `table`, `plots`, `json` and `report` show the results.
 
 mod comparison;
 mod contender;

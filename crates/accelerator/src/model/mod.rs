@@ -1,8 +1,8 @@
 //! A device that is made of exact times: for tests, simulations and measurements without a device.
 //!
-//! A segment of it copies in, computes, and copies out. Engines for copies and for computing are shared by the lanes; an
-//! engine takes the phase of the most urgent lane first, then the one that was ready first. A kernel is preempted only
-//! between its [blocks](ModelWork::blocks), a copy not at all.
+//! A segment of it copies in, computes, and copies out. Engines for copies and for computing are shared by the lanes;
+//! an engine takes the phase of the most urgent lane first, then the one that was ready first. A kernel is preempted
+//! only between its [blocks](ModelWork::blocks), a copy not at all.
 //!
 //! - [`VirtualDevice`] runs in virtual time, which a test moves. The same calls give the same times, always.
 //! - [`RealTimeDevice`] runs in real time: a thread reports the ends.

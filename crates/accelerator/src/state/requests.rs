@@ -182,7 +182,7 @@ impl<W> State<W> {
     /// be released while another one of the client runs only if it can follow on the same lane.
     pub(super) fn release_next(&mut self, id: ClientId, now: Instant) {
         let Some(client) = self.pools[id.pool].client_mut(id.entity) else { return };
-        // What the segment on the device will have used of the budget is not known yet.
+        // The device time of the segment on the device is not known yet, and may use up the budget.
         let may_follow = client.in_flight == 0 || client.in_flight == 1 && client.account.is_none();
         if client.is_throttled || !may_follow {
             return;

@@ -103,7 +103,8 @@ fn segments_of_a_client_run_in_order_when_threads_pick_ahead_for_each_others_lan
                     };
                     expected.extend([(turn, 0), (turn, 1), (turn, 2)]);
                     let completion = client.request(Request::new([segment(0), segment(1), segment(2)])).unwrap();
-                    // Requests come while others of the same client run. Their futures are never read, and never dropped.
+                    // Requests come while others of the same client run. Their futures are never read, and never
+                    // dropped.
                     if turn % 4 == 3 {
                         futures::executor::block_on(completion).unwrap();
                     } else {

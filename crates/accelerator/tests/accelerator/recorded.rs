@@ -1,4 +1,4 @@
-//! What a recording says of segments that hang, and of picks that lead to none.
+//! Recordings of segments that hang, and of clients that wait for their budgets.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! What a recording says of a device.
+//! Recordings of a device.
 
 use std::sync::Mutex;
 

@@ -87,9 +87,9 @@ fn lanes_share_the_work() {
     );
 }
 
-/// The theorem by hand, for the urgent request on two lanes: 6 and 5 of less urgent segments may be there when it comes,
-/// and 6 on the other lane when it goes on after its first segment of 2. Two lanes share these 17, so its last segment
-/// begins at 10.5 and ends at 11.5, and there are 2 on the processor.
+/// The theorem by hand, for the urgent request on two lanes: 6 and 5 of less urgent segments may be there when it
+/// comes, and 6 on the other lane when it goes on after its first segment of 2. Two lanes share these 17, so its last
+/// segment begins at 10.5 and ends at 11.5, and there are 2 on the processor.
 #[test]
 fn each_segment_on_several_lanes_may_wait_for_less_urgent_ones() {
     let report = Analysis::new(&three("fixed-priority", 2, [1_000, 1_000, 1_000])).run().unwrap();

@@ -26,8 +26,8 @@ use pool::{Copies, NoFrame, Pool, Published, Reading, Written};
 ///   an event until it is there, no thread does.
 /// - All other subscriptions read the message as always. Those of this process get the bytes in ordinary memory, copied
 ///   once for all of them; [`Blob::read_in_place`] reads the pinned memory itself, as the encoder does for those of
-///   other processes. Pinned memory is not lent to readers for longer, since the driver copies from it without waiting: a
-///   reader who has a slice copied to a device, and drops the message, would get parts of the next image.
+///   other processes. Pinned memory is not lent to readers for longer, since the driver copies from it without waiting:
+///   a reader who has a slice copied to a device, and drops the message, would get parts of the next image.
 ///
 /// All memory is allocated with the pool, and freed with the last handle and message of it, which waits for the device.
 /// A frame is free again once its message is dropped, and the device does not use it any more.

@@ -10,8 +10,8 @@ use super::{ExecutorNumber, Recorded, Recorder, Tap};
 
 /// A scheduler that a recorder records beside its executors, as if it were one.
 ///
-/// Its driver asks for a new [trace](Self::trace) whenever the recorder is switched, and tells of entities that come and
-/// go. Events have the times that the driver gives the scheduler, which must be those of the steady clock.
+/// Its driver asks for a new [trace](Self::trace) whenever the recorder is switched, and tells of entities that come
+/// and go. Events have the times that the driver gives the scheduler, which must be those of the steady clock.
 #[derive(Debug)]
 pub struct RecordedScheduler {
     recorder: Recorder,

@@ -178,7 +178,8 @@ impl Kernels {
 
 impl Memory {
     fn addresses(&self, stream: &CudaStream) -> Addresses {
-        // The guards would order the accesses of several streams. The segments of a pipeline are in order by themselves.
+        // The guards would order the accesses of several streams. The segments of a pipeline are in order by
+        // themselves.
         Addresses {
             image: self.image_on_device.device_ptr(stream).0,
             normalised: self.normalised.device_ptr(stream).0,

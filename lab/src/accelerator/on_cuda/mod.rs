@@ -1,7 +1,7 @@
 //! The pipelines on an NVIDIA GPU: real kernels with so many rounds that a segment takes as long as on the model.
 //!
-//! A contender that launches directly waits as CUDA does unless it is asked to sleep: each pipeline's thread spins until
-//! the device has reached an event after its last segment.
+//! A contender that launches directly waits as CUDA does unless it is asked to sleep: each pipeline's thread spins
+//! until the device has reached an event after its last segment.
 
 mod kernels;
 
@@ -11,11 +11,10 @@ use std::time::Duration;
 use rospin_accelerator::{Accelerator, AcceleratorOptions, Backend, ClientOptions, Instant};
 use rospin_cuda::cudarc::driver::CudaEvent;
 use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Waiting};
-use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 
 use self::kernels::{Kernels, Loaded};
-use super::comparison::{Comparison, Time};
+use super::comparison::{Comparison, Run};
 use super::contender::Contender;
 use super::device::{Device, Maker};
 use super::launch::Direct;
@@ -57,17 +56,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         shortfalls = missing;
         progress.end();
     }
-    Ok(Comparison {
-        machine: Machine::read(),
-        device: Device::Cuda,
-        device_name,
-        load: options.load,
-        durations: [(Time::Virtual, Duration::ZERO), (Time::Real, options.duration)],
-        shortfalls,
-        overheads,
-        pipelines,
-        rows,
-    })
+    let run = Run { overheads, shortfalls, pipelines, rows };
+    Ok(Comparison::on(Device::Cuda, device_name, options, run))
 }
 
 /// Returns the longest time beside a segment's own on a device whose threads do not sleep, for a thread that does not

@@ -4,12 +4,11 @@ mod kernels;
 
 use std::sync::Arc;
 
-use rospin_measure::machine::Machine;
 use rospin_report::Failure;
 use rospin_wgpu::{OpenError, WgpuDevice, WgpuOptions, WgpuWork};
 
 use self::kernels::Kernels;
-use super::comparison::{Comparison, Time};
+use super::comparison::{Comparison, Run};
 use super::contender::Contender;
 use super::device::{Device, Maker, Work};
 use super::launch::{Direct, EndsByEffect};
@@ -43,17 +42,8 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         shortfalls = missing;
         progress.end();
     }
-    Ok(Comparison {
-        machine: Machine::read(),
-        device: Device::Wgpu,
-        device_name,
-        load: options.load,
-        durations: [(Time::Virtual, std::time::Duration::ZERO), (Time::Real, options.duration)],
-        shortfalls,
-        overheads: [overhead; 2],
-        pipelines,
-        rows,
-    })
+    let run = Run { overheads: [overhead; 2], shortfalls, pipelines, rows };
+    Ok(Comparison::on(Device::Wgpu, device_name, options, run))
 }
 
 fn open(options: &Options) -> Result<Arc<WgpuDevice>, Failure> {

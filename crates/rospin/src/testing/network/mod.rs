@@ -2,31 +2,31 @@
 //! and heals.
 //!
 //! Each host is a process of its own on a [`SimulatedNetwork`]: nodes of one host reach each other as nodes of one
-//! process do, and those of different hosts through the network. Time is that of the [`Harness`](super::Harness). A seed
-//! decides everything that happens by chance, so a failure comes again with its seed, in a debugger as well.
+//! process do, and those of different hosts through the network. Time is that of the [`Harness`](super::Harness). A
+//! seed decides everything that happens by chance, so a failure comes again with its seed, in a debugger as well.
 //!
 //! It behaves as Cyclone DDS does, with its usual times:
 //!
 //! - **Discovery**: hosts find each other within 100 ms and a delay of the link, and each other's ends within as much
 //!   again: publishers in the order in which they came and went, and subscriptions likewise; servers and clients are
-//!   both. What leaves is forgotten as fast. Losses take longer. Afterwards a host gives a sign of life every
-//!   [8 s](ANNOUNCEMENT), and whatever else comes from it is one, too, acknowledgements included. A host is forgotten
-//!   with all its ends 10 s after the last one, because its path is cut or it was [killed](SimulatedNetwork::kill): 2 to
-//!   10 s after that if it was idle. If the path heals and a sign of life comes before, nobody notices. Else its next
-//!   one brings it back, if the link does not lose it, and is answered.
+//!   both. What leaves is forgotten as fast. Losses take longer. Afterwards a host gives a sign of life every [8
+//!   s](ANNOUNCEMENT), and whatever else comes from it is one, too, acknowledgements included. A host is forgotten with
+//!   all its ends 10 s after the last one, because its path is cut or it was [killed](SimulatedNetwork::kill): 2 to 10
+//!   s after that if it was idle. If the path heals and a sign of life comes before, nobody notices. Else its next one
+//!   brings it back, if the link does not lose it, and is answered.
 //! - **Reliable** messages are sent again, every 100 ms, until they have arrived, and are received in the order of
 //!   their publisher. That takes a way back: through a path that is cut one way nothing is asked for again. A publisher
 //!   that keeps last has a history of that depth for each subscription: what it displaces before it could arrive is
 //!   lost. One that keeps all has room for 8192 messages, and is refused then.
 //! - **Best effort** messages are sent once. What overtakes others on the way makes those be dropped.
-//! - One **packet** goes to each host, for all of its subscriptions: they get it at the same time, or none of them does.
-//!   Those that are sent again go to one subscription.
+//! - One **packet** goes to each host, for all of its subscriptions: they get it at the same time, or none of them
+//!   does. Those that are sent again go to one subscription.
 //! - **Duplicates** of packets are recognized by their numbers. So nothing arrives twice, with one exception: after the
 //!   lease, hosts meet as strangers, and subscriptions that are transient local get the kept messages again.
 //! - **Transient local**: a publisher sends what it keeps to each subscription that it is matched with and that asks
 //!   for it, after the lease as well. **Volatile** messages of the time between are lost.
-//! - **Services**: requests and responses are reliable, and none displaces another one on its way. A request goes to all
-//!   servers that its client sees, and the first response counts. If the last server that a request was sent to is
+//! - **Services**: requests and responses are reliable, and none displaces another one on its way. A request goes to
+//!   all servers that its client sees, and the first response counts. If the last server that a request was sent to is
 //!   forgotten, the call fails; a request that the server's queue displaces, or whose callback panics, is never
 //!   answered. So calls need a [timeout](rospin_node::Node::timeout).
 //! - **Lifespan** begins with the arrival. **Deadlines** are counted at both ends.
