@@ -51,7 +51,7 @@ impl<B: Backend> Accelerator<B> {
 
     /// Has the recorder record the device as an executor of this name: its clients are the callbacks, its lanes the
     /// threads, and each segment is an activation, from its pick to its end. An urgent lane is an executor of its own.
-    /// A lane has a second thread for segments that are picked [ahead](AcceleratorOptions::ahead).
+    /// A segment that is picked [ahead](AcceleratorOptions::ahead) begins while the one before it has its lane.
     ///
     /// The device's clock must be the steady clock, as that of every device is which runs in real time. Locks, and
     /// allocates.

@@ -133,19 +133,18 @@ impl<W> State<W> {
         }
     }
 
-    /// Has the schedulers recorded by what `register` returns for a name and a number of threads. A lane is two
-    /// threads: that of the segment that runs, and that of the one that was picked ahead.
+    /// Has the schedulers recorded by what `register` returns for a name and a number of threads, which are the lanes.
     pub(crate) fn record(
         &mut self,
         name: &str,
         now: Instant,
         mut register: impl FnMut(&str, u16) -> RecordedScheduler,
     ) {
-        let threads = u16::try_from(2 * self.lanes.len()).unwrap_or(u16::MAX);
         let has_urgent_lane = self.pools.len() > 1;
         for (number, pool) in self.pools.iter_mut().enumerate() {
             let is_urgent = has_urgent_lane && number == 0;
             let name = if is_urgent { format!("{name}, urgent") } else { name.to_owned() };
+            let threads = u16::try_from(pool.lanes.len()).unwrap_or(u16::MAX);
             pool.recorded = Some(register(&name, threads));
         }
         self.follow_recorder(now);
@@ -253,7 +252,8 @@ impl<W> State<W> {
     /// if there is one. Returns false if no segment may start now.
     fn start_on(&mut self, pool: usize, lane: usize, now: Instant, actions: &mut Actions<W>) -> bool {
         let is_following = self.lanes[lane].running.is_some();
-        let thread = ThreadIndex(if is_following { self.lanes.len() + lane } else { lane } as u16);
+        // A segment that is picked ahead is on the thread of the one that it follows, and begins when that ends.
+        let thread = ThreadIndex((lane - self.pools[pool].lanes.start) as u16);
         // Each turn takes an activation that leads to no segment out of the ready set, and none comes back twice.
         while let Some(activation) = self.pools[pool].scheduler.next(now, thread) {
             let id = ClientId { pool, entity: activation.entity };

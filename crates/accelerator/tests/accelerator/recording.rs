@@ -67,9 +67,9 @@ fn a_recording_tells_which_client_had_which_lane_and_when() {
             _ => {}
         }
     }
-    // The ordinary lane is thread 1, the urgent one thread 0.
+    // Each lane is the only one of its executor.
     let threads: Vec<u8> = starts.iter().map(|(_, thread)| *thread).collect();
-    assert_eq!(threads, [1, 1, 0]);
+    assert_eq!(threads, [0, 0, 0]);
     assert_eq!(starts[0].0, slow.started);
     assert!(ends[0] >= starts[0].0 + ms(2) && ends[1] >= starts[1].0 + ms(1));
     assert_eq!(starts[2].0, urgent.started);
