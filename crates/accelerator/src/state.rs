@@ -280,13 +280,6 @@ impl<W> State<W> {
                 scheduler.release(slot.requested, id.entity);
                 continue;
             }
-            if client.account.as_mut().is_some_and(|account| !account.has_some(now)) {
-                client.is_throttled = true;
-                client.statistics.throttled += 1;
-                self.throttled.push(id);
-                scheduler.complete(now, &activation);
-                continue;
-            }
             let Some(segment) = slot.segments.next() else {
                 debug_assert!(false, "a request without segments waits");
                 scheduler.complete(now, &activation);

@@ -35,7 +35,7 @@ pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) policy: Policy,
     pub(crate) lanes: u64,
-    /// Lane for urgent requests beside the only other one; `None` if there is none.
+    /// The urgent lane, on devices that have one beside a single ordinary lane.
     pub(crate) urgent: Option<Urgent>,
 }
 
@@ -197,8 +197,10 @@ impl<'a> Queue<'a> {
             // Those of the same lane. An urgent request waits for blocks of the others only, and those others for all
             // of the urgent work, in whatever order it comes.
             let requests = || of_device().filter(|request| on.is_urgent(request.urgency(mate)) == is_urgent);
-            if !is_urgent && let Some(before_all) = urgent_work(known, other, device)? {
-                before.push(before_all);
+            let cost = if is_urgent { 0 } else { urgent_cost(on, mate, device) };
+            if cost > 0 {
+                let (arrivals, carried) = (known.arrivals[other].clone()?, known.responses[other]?);
+                before.push(Before { arrivals, carried, until: None, cost, whole: cost, pending: None });
             }
             if requests().next().is_none() {
                 continue;
@@ -297,18 +299,10 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Returns the work on the urgent lane of a device by the requests of a callback, which comes before all of the other
-/// lane; the inner `None` if there is none, the outer one if it has no bound.
-fn urgent_work(known: &Known<'_>, callback: usize, device: usize) -> Option<Option<Before>> {
-    let on = &known.system.devices[device];
-    let plan = &known.system.callbacks[callback];
+/// Returns the device time on the urgent lane that an activation of the callback asks for.
+fn urgent_cost(on: &Device, plan: &Callback, device: usize) -> u64 {
     let requests = plan.requests.iter().filter(|request| request.device == device);
-    let cost: u64 = requests.filter(|request| on.is_urgent(request.urgency(plan))).map(Request::total).sum();
-    if cost == 0 {
-        return Some(None);
-    }
-    let (arrivals, response) = (known.arrivals[callback].clone()?, known.responses[callback]?);
-    Some(Some(Before { arrivals, carried: response, until: None, cost, whole: cost, pending: None }))
+    requests.filter(|request| on.is_urgent(request.urgency(plan))).map(Request::total).sum()
 }
 
 /// Returns the callbacks that use a device, by their numbers.

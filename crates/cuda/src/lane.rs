@@ -10,7 +10,7 @@ use rospin_accelerator::{Ended, Signal};
 use rospin_engine::{Mutex, Recorder};
 
 use crate::device::Inner;
-use crate::open::Waiting;
+use crate::open::{Waiting, bind};
 use crate::thread;
 use crate::work::CudaWork;
 
@@ -22,7 +22,7 @@ const QUESTION_GAP_NS: u64 = 3_000;
 pub(crate) struct Lane {
     stream: Arc<CudaStream>,
     waiting: Waiting,
-    /// True for the lane before the others.
+    /// True for the lane that [`CudaOptions::urgent_lane`](crate::CudaOptions::urgent_lane) adds.
     is_urgent: bool,
     state: Mutex<State>,
     /// Wakes the lane's thread when there is a segment.
@@ -132,13 +132,6 @@ pub(crate) fn report_ends(inner: &Inner, number: usize) {
 fn elapsed_ms(events: &Events) -> Result<f32, DriverError> {
     // SAFETY: both events live as long as this call, and have been recorded.
     unsafe { result::event::elapsed(events.start.cu_event(), events.end.cu_event()) }
-}
-
-/// Makes the context that of the calling thread. cudarc keeps an error of anybody's drop for the next call of anybody;
-/// it says nothing of this call, nor of a segment.
-pub(crate) fn bind(context: &Arc<CudaContext>) -> Result<(), DriverError> {
-    let _ = context.check_err();
-    context.bind_to_thread()
 }
 
 /// Records the event, on a thread that has the context.

@@ -1,8 +1,8 @@
-//! Choice of a device, and its options.
+//! Choice of a device, its options, and its context.
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, sys};
+use cudarc::driver::{CudaContext, DriverError, sys};
 use rospin_engine::os::ThreadOptions;
 
 use crate::lane::Lane;
@@ -153,7 +153,7 @@ pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>
         return Err(OpenError::NoDriver);
     }
     let ordinal = options.ordinal;
-    let refused = |reason: cudarc::driver::DriverError| OpenError::Refused { ordinal, reason: reason.to_string() };
+    let refused = |reason: DriverError| OpenError::Refused { ordinal, reason: reason.to_string() };
     let count = CudaContext::device_count().map_err(refused)?;
     if i32::try_from(ordinal).is_ok_and(|ordinal| ordinal >= count) {
         return Err(OpenError::NoDevice { ordinal, count });
@@ -170,4 +170,11 @@ pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>
         lanes.push(Lane::new(stream, options.waiting, false));
     }
     Ok((context, lanes))
+}
+
+/// Makes the context that of the calling thread. cudarc keeps an error of anybody's drop for the next call of anybody;
+/// it says nothing of this call, nor of a segment.
+pub(crate) fn bind(context: &Arc<CudaContext>) -> Result<(), DriverError> {
+    let _ = context.check_err();
+    context.bind_to_thread()
 }

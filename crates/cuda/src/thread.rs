@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rospin_accelerator::Instant;
 
 use crate::device::Inner;
-use crate::lane::bind;
+use crate::open::bind;
 
 /// Tells alarms and the loss of the device, until the device is dropped. Runs on a thread of its own, because the
 /// lanes' threads wait for the driver.
@@ -23,7 +23,7 @@ pub(crate) fn tell_notices(inner: &Inner) {
     }
 }
 
-/// Tells the notice that is due. Returns false if there is none.
+/// Tells the listener of an alarm or a loss that is due. Returns false if neither is.
 pub(crate) fn tell_next(inner: &Inner) -> bool {
     let now = inner.now();
     let (notice, listener) = {

@@ -24,7 +24,7 @@ use crate::qos::Qos;
 /// Last part of the topic's name, below the service's.
 const TOPIC: &str = "_service_event";
 
-/// What a client or server publishes of its calls, as rclcpp's `rcl_service_introspection_state_t`.
+/// The part of its calls that a client or server publishes, as rclcpp's `rcl_service_introspection_state_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ServiceIntrospectionState {
     /// Nothing.

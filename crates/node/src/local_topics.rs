@@ -183,7 +183,7 @@ pub(crate) struct LocalEnd {
     topic: Arc<LocalTopic>,
     id: u64,
     form: Form,
-    /// Of a publisher: see [`EndKind::Publisher`].
+    /// On a publisher's end, the flag that [`EndKind::Publisher`] has; on other ends it is not used.
     crosses: Arc<AtomicBool>,
 }
 

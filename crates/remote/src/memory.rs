@@ -57,7 +57,7 @@ impl From<rustix::io::Errno> for MemoryError {
     }
 }
 
-/// What keeps memory pinned for a device until it is dropped: see [`Kernels::pin`](crate::Kernels::pin).
+/// Guard that keeps memory pinned for a device until it is dropped: see [`Kernels::pin`](crate::Kernels::pin).
 pub type Pin = Box<dyn Any + Send + Sync>;
 
 struct Mapping {
@@ -72,7 +72,7 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above. Copies of several threads to the same bytes may mix them, as those of another process may anyhow.
 unsafe impl Sync for Mapping {}
 
-// What keeps it pinned is only dropped, so that a panic leaves nothing half done.
+// The pin is only ever dropped, never changed, so that a panic leaves nothing half done.
 impl UnwindSafe for Mapping {}
 impl RefUnwindSafe for Mapping {}
 

@@ -52,7 +52,7 @@ impl Drop for Pinned {
     }
 }
 
-/// What happens when memory is to be pinned.
+/// The answer of a device that is asked to pin memory.
 #[derive(Clone, Copy)]
 enum Answer {
     Pinned,

@@ -26,7 +26,7 @@ use crate::event::What;
 pub(crate) struct Device {
     /// The lanes that each run at their full speed.
     ordinary: Pool,
-    /// The lane whose segments preempt that of the ordinary one between two blocks; `None` if there is none.
+    /// The urgent lane, on devices that have one. Its segments preempt the ordinary lane's between two blocks.
     urgent: Option<Urgent>,
     /// Time of all segments that have started.
     pub(crate) busy: Duration,
@@ -156,7 +156,7 @@ impl Pool {
     }
 
     /// Gives an idle lane the segment that comes first in the order of the policy, which does not run yet. Returns
-    /// false if there is none.
+    /// false if no segment waits.
     fn bind(&mut self, lane: usize, now: Instant) -> bool {
         // A turn without a segment takes an activation out of the ready set.
         while let Some(activation) = self.scheduler.next(now, ThreadIndex(lane as u16)) {

@@ -188,6 +188,7 @@ impl<W> State<W> {
             return;
         }
         let Some(place) = next_of(client, &self.requests) else { return };
+        // Nothing is taken out of the account until the segment has run, so that it may start whenever it is picked.
         if client.account.as_mut().is_some_and(|account| !account.has_some(now)) {
             client.is_throttled = true;
             client.statistics.throttled += 1;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result, sys};
 
+use crate::open::bind;
+
 /// Memory of a frame: pinned memory of the host, and as much memory of the device.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
@@ -65,22 +67,13 @@ pub(crate) trait Driver: Send + Sync + 'static {
 /// CUDA's driver.
 pub(crate) struct Cuda(pub(crate) Arc<CudaContext>);
 
-impl Cuda {
-    /// Makes the context that of the thread. cudarc keeps the error of a drop anywhere for the next call of anybody;
-    /// it says nothing of this call.
-    fn bind(&self) -> Result<(), DriverError> {
-        let _ = self.0.check_err();
-        self.0.bind_to_thread()
-    }
-}
-
 impl Driver for Cuda {
     type Stream = Arc<CudaStream>;
     type Event = CudaEvent;
     type Error = DriverError;
 
     fn allocate(&self, bytes: usize) -> Result<Memory, DriverError> {
-        self.bind()?;
+        bind(&self.0)?;
         // The driver allocates no empty memory.
         let bytes = bytes.max(1);
         // Memory that the processor caches, because ordinary readers read it, too.
@@ -111,7 +104,7 @@ impl Driver for Cuda {
 
     unsafe fn free(&self, memory: Memory) {
         // A device that is lost has freed its memory.
-        let _ = self.bind();
+        let _ = bind(&self.0);
         // SAFETY: as the caller promises.
         let _ = unsafe { result::free_sync(memory.device) };
         // SAFETY: as the caller promises.
@@ -124,27 +117,27 @@ impl Driver for Cuda {
         } else {
             sys::CUevent_flags::CU_EVENT_DISABLE_TIMING
         };
-        self.bind()?;
+        bind(&self.0)?;
         self.0.new_event(Some(flags))
     }
 
     fn record(&self, event: &CudaEvent, stream: &Arc<CudaStream>) -> Result<(), DriverError> {
-        self.bind()?;
+        bind(&self.0)?;
         event.record(stream)
     }
 
     fn wait(&self, stream: &Arc<CudaStream>, event: &CudaEvent) -> Result<(), DriverError> {
-        self.bind()?;
+        bind(&self.0)?;
         stream.wait(event)
     }
 
     fn is_over(&self, event: &CudaEvent) -> Result<bool, DriverError> {
-        self.bind()?;
+        bind(&self.0)?;
         event.try_is_complete()
     }
 
     fn synchronize(&self, event: &CudaEvent) -> Result<(), DriverError> {
-        self.bind()?;
+        bind(&self.0)?;
         event.synchronize()
     }
 
@@ -152,7 +145,7 @@ impl Driver for Cuda {
         if bytes == 0 {
             return Ok(());
         }
-        self.bind()?;
+        bind(&self.0)?;
         let from = memory.host.as_ptr().cast_const().cast();
         // SAFETY: as the caller promises.
         unsafe { sys::cuMemcpyHtoDAsync_v2(memory.device, from, bytes, stream.cu_stream()) }.result()
@@ -162,7 +155,7 @@ impl Driver for Cuda {
         if bytes == 0 {
             return Ok(());
         }
-        self.bind()?;
+        bind(&self.0)?;
         let to = memory.host.as_ptr().cast();
         // SAFETY: as the caller promises.
         unsafe { sys::cuMemcpyDtoHAsync_v2(to, memory.device, bytes, stream.cu_stream()) }.result()

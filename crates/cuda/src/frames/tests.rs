@@ -40,7 +40,7 @@ impl Stream {
         self.0.lock().unwrap().push_back(work);
     }
 
-    /// Does the next piece of work. Returns false if there is none, or it has to wait.
+    /// Does the next piece of work. Returns false if the stream is empty, or its next piece waits for an event.
     fn step(&self) -> bool {
         let mut queue = self.0.lock().unwrap();
         match queue.front() {

@@ -177,7 +177,7 @@ mod tests {
             if self.is_in_place {
                 let given = vec![0; self.content.len() + self.excess];
                 read(if self.excess > 0 { &given } else { &self.content });
-                // A second call is none.
+                // The memory calls `read` once too often; the blob must ignore the second call.
                 read(&self.content);
             }
             Ok(())
