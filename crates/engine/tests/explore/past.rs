@@ -109,6 +109,23 @@ fn a_due_time_in_ros_time_that_is_set_while_the_clock_moves_is_kept() {
     breaks_no_rule(program);
 }
 
+/// It is there before the message that makes room in its queue has been sent, though that was begun before it.
+#[test]
+fn the_queue_of_a_late_subscription_may_be_empty_while_an_older_publication_makes_room() {
+    let late =
+        Kind::Subscription { inbox: Inbox { topic: 0, depth: 1, keeps_all: false, is_late: true }, by_queue: false };
+    let mut urgent = entity(0, late, 40, Vec::new());
+    urgent.at_start = false;
+    let mut program = program(Vec::new(), vec![urgent, entity(1, subscription(3), 30, Vec::new())], Vec::new());
+    program.executors[0].threads = 1;
+    program.topics[0].keeps = 2;
+    let publish = || Action::Publish(0, Way::Plain);
+    program.threads = vec![vec![publish(), publish()], vec![Action::Create(0)]];
+    program.rounds = vec![round(vec![publish(), publish()], 0)];
+    program.executors[0].spins = vec![SpinPlan { until: Until::All, timeout: Some(12), main: None }];
+    breaks_no_rule(program);
+}
+
 /// Nothing was kept for it, as far as anybody can tell.
 #[test]
 fn a_late_subscription_that_could_not_be_created_loses_nothing() {

@@ -128,7 +128,8 @@ impl Model {
         // The queue may be empty for a moment while a publisher makes room.
         let (mut count, mut making_room) = (if receiver.is_late { self.keeps(receiver.place) } else { 0 }, false);
         for (number, item) in self.items_of(receiver.place) {
-            if item.sending > receiver.creating && !receiver.taken.contains(&number) {
+            let may_come_after = item.sent.is_none_or(|sent| sent > receiver.creating);
+            if may_come_after && !receiver.taken.contains(&number) {
                 count += 1;
                 making_room |= item.sent.is_none_or(|sent| sent > seen);
             }
