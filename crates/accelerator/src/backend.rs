@@ -34,6 +34,13 @@ pub trait Backend: Send + Sync + 'static {
     /// If the segment could not be started. Then the listener is not told of its end.
     fn submit(&self, launch: Launch<Self::Work>) -> Result<(), SegmentFailure>;
 
+    /// Tells the listener of the end of the segment that runs on a lane, if it has ended and the device's own threads have
+    /// not told of it. Called again and again by a thread that [waits](crate::Completion::busy_wait) without sleeping,
+    /// so that it depends on no other thread. Does nothing by default: the device's threads tell of all ends.
+    fn poll(&self, lane: usize) {
+        let _ = lane;
+    }
+
     /// Asks for a call of [`Listener::alarm`] at the time `at` or soon after it. The earlier one of two alarms counts.
     /// May call the listener without need, but not on the calling thread.
     fn set_alarm(&self, at: Instant);

@@ -41,11 +41,13 @@ impl<B: Backend> Completion<B> {
     }
 
     /// Waits for the result without sleeping, and so takes the calling core until the request ends: a thread that
-    /// sleeps takes tens of microseconds to wake up. For threads whose every microsecond counts, beside a device whose
-    /// thread spins, too.
+    /// sleeps takes tens of microseconds to wake up. For threads whose every microsecond counts. The calling thread asks
+    /// the device itself whether the segments have ended, if the device can [tell](Backend::poll), and then does what the
+    /// device's thread would do: it starts the next segment of the lane, and wakes whoever waits.
     ///
     /// A device's own thread must not call it, nor a callback of an executor that has other things to do. Under a
-    /// real-time policy, the device's threads need another core or a higher priority, or the end is never reported.
+    /// real-time policy, the threads of a device that cannot tell need another core or a higher priority, or the end is
+    /// never reported.
     ///
     /// # Errors
     /// As the future: the reason for which the request ended without an outcome.
@@ -53,13 +55,17 @@ impl<B: Backend> Completion<B> {
     /// # Panics
     /// If the result was taken before.
     pub fn busy_wait(mut self) -> Result<Outcome, RequestError> {
-        assert!(self.place.is_some(), "a completion is waited for after its result was taken");
+        let place = self.place.expect("a completion is waited for after its result was taken");
+        let lanes = self.shared.state.lock().lanes_of(place);
         // The request ends, because its segments do or the device is lost.
         loop {
             if let Some(result) = self.try_take() {
                 return result;
             }
-            // The lock is needed to report the end.
+            for lane in lanes.clone() {
+                self.shared.backend.poll(lane);
+            }
+            // Others need the lock, to report ends.
             for _ in 0..POLL_PAUSE {
                 std::hint::spin_loop();
             }

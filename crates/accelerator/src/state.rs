@@ -5,6 +5,7 @@ mod ends;
 mod pool;
 mod requests;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use rospin_core::{Activation, Instant, ThreadIndex};
@@ -191,13 +192,16 @@ impl<W> State<W> {
         self.requests.len() - self.free.len()
     }
 
-    /// Gives lanes the segments that come first in the order of the policy: idle lanes, and lanes whose segment is
-    /// expected to end soon. Asks for the next alarm. Does nothing if the device is lost.
-    fn start(&mut self, now: Instant, actions: &mut Actions<W>) {
+    /// Gives lanes of these pools the segments that come first in the order of the policy: idle lanes, and lanes whose
+    /// segment is expected to end soon. Asks for the next alarm. Does nothing if the device is lost.
+    ///
+    /// The thread that has news of one pool starts no segments of another one, which would delay it: a launch takes long
+    /// beside what an urgent request can wait for. For these there is an alarm.
+    fn start(&mut self, pools: Range<usize>, now: Instant, actions: &mut Actions<W>) {
         if self.lost.is_some() {
             return;
         }
-        for pool in 0..self.pools.len() {
+        for pool in pools {
             for lane in self.pools[pool].lanes.clone() {
                 if self.lanes[lane].running.is_none() && !self.start_on(pool, lane, now, actions) {
                     break;
@@ -217,6 +221,16 @@ impl<W> State<W> {
         self.arm(now, actions);
     }
 
+    /// Returns the pool that a lane belongs to.
+    fn pool_of(&self, lane: usize) -> usize {
+        self.pools.iter().position(|pool| pool.lanes.contains(&lane)).unwrap_or(0)
+    }
+
+    /// Returns the lanes on which a request may run, and those whose segments it may wait for.
+    pub(crate) fn lanes_of(&self, place: u32) -> Range<usize> {
+        self.pools[self.requests[place as usize].client.pool].lanes.clone()
+    }
+
     /// Takes note that the device has a segment, which another one may follow now. Only needed if segments are picked
     /// ahead: a segment that another thread puts on the lane must not come before this one.
     pub(crate) fn launched(&mut self, now: Instant, lane: usize, ticket: u64, actions: &mut Actions<W>) {
@@ -224,7 +238,8 @@ impl<W> State<W> {
         for segment in [running, following].into_iter().flatten() {
             segment.is_on_device |= segment.ticket == ticket;
         }
-        self.start(now, actions);
+        let pool = self.pool_of(lane);
+        self.start(pool..pool + 1, now, actions);
     }
 
     /// Returns the time from which a lane may be given the segment that follows the running one; `None` if it may

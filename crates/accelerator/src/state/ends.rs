@@ -67,7 +67,7 @@ impl<W> State<W> {
         if self.client(id).is_some_and(|client| client.in_flight == 0) {
             self.release_next(id, now);
         }
-        self.start(now, actions);
+        self.start(id.pool..id.pool + 1, now, actions);
     }
 
     /// Takes the segment that has ended off its lane; `None` if the lane has no segment with that ticket.
@@ -134,7 +134,7 @@ impl<W> State<W> {
             }
             self.release_next(id, now);
         }
-        self.start(now, actions);
+        self.start(0..self.pools.len(), now, actions);
     }
 
     /// Ends all requests, because the device is lost for this `reason` at the time `now`. Later calls do nothing.

@@ -82,7 +82,7 @@ impl<W> State<W> {
                 self.release_next(id, now);
             }
         }
-        self.start(now, actions);
+        self.start(id.pool..id.pool + 1, now, actions);
         Ok(place)
     }
 

@@ -5,6 +5,7 @@ mod budget_ahead;
 mod executor;
 mod hostile;
 mod order;
+mod polled;
 mod real_time;
 mod recorded;
 mod recording;
