@@ -119,6 +119,10 @@ impl Backend for CudaDevice {
         put.map_err(|error| SegmentFailure(format!("the segment cannot start: {error}")))
     }
 
+    fn poll(&self, lane: usize) {
+        self.inner.lanes[lane].poll(&self.inner, lane);
+    }
+
     fn set_alarm(&self, at: Instant) {
         {
             let mut notices = self.inner.notices.lock();

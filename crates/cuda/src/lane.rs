@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result, sys};
@@ -14,8 +14,8 @@ use crate::open::{Waiting, bind};
 use crate::thread;
 use crate::work::CudaWork;
 
-/// The time between two questions of a thread that spins, in nanoseconds. The driver answers under a lock, which
-/// threads need that launch.
+/// The time between two questions of threads that spin for a lane, in nanoseconds. The driver answers under a lock,
+/// which threads need that launch.
 const QUESTION_GAP_NS: u64 = 3_000;
 
 /// A stream with its segments.
@@ -25,6 +25,8 @@ pub(crate) struct Lane {
     /// True for the lane that [`CudaOptions::urgent_lane`](crate::CudaOptions::urgent_lane) adds.
     is_urgent: bool,
     state: Mutex<State>,
+    /// The time of the last question whether a segment has ended, in nanoseconds.
+    asked_ns: AtomicU64,
     /// Wakes the lane's thread when there is a segment.
     signal: Signal,
 }
@@ -34,7 +36,7 @@ struct State {
     /// The segments on the stream, in order.
     running: VecDeque<Running>,
     /// Pairs of events that no segment uses any more: creating one takes longer than recording it.
-    spare: Vec<Events>,
+    spare: Vec<Arc<Events>>,
     is_stopped: bool,
 }
 
@@ -45,9 +47,10 @@ struct Events {
 }
 
 /// A segment on the stream.
+#[derive(Clone)]
 struct Running {
     ticket: u64,
-    events: Events,
+    events: Arc<Events>,
 }
 
 /// The next thing that a lane's thread does.
@@ -59,7 +62,14 @@ enum Next {
 
 impl Lane {
     pub(crate) fn new(stream: Arc<CudaStream>, waiting: Waiting, is_urgent: bool) -> Self {
-        Self { stream, waiting, is_urgent, state: Mutex::new(State::default()), signal: Signal::new() }
+        Self {
+            stream,
+            waiting,
+            is_urgent,
+            state: Mutex::new(State::default()),
+            asked_ns: AtomicU64::new(0),
+            signal: Signal::new(),
+        }
     }
 
     /// Puts the work on the stream, between two events. The accelerator gives a lane its next segment once it has the
@@ -69,11 +79,11 @@ impl Lane {
         let spare = self.state.lock().spare.pop();
         let events = match spare {
             Some(events) => events,
-            None => Events {
+            None => Arc::new(Events {
                 start: context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?,
                 // A thread that waits for it sleeps.
                 end: context.new_event(Some(sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC))?,
-            },
+            }),
         };
         record(&events.start, &self.stream)?;
         let put = (work.0)(&self.stream);
@@ -91,12 +101,65 @@ impl Lane {
     }
 
     fn next(&self) -> Next {
-        let mut state = self.state.lock();
-        if let Some(running) = state.running.pop_front() {
-            return Next::WaitFor(running);
+        let state = self.state.lock();
+        match state.running.front() {
+            Some(running) => Next::WaitFor(running.clone()),
+            // Segments on the device use memory of the program, so they end before the device is closed.
+            None if state.is_stopped => Next::Stop,
+            None => Next::Sleep,
         }
-        // Segments on the device use memory of the program, so they end before the device is closed.
-        if state.is_stopped { Next::Stop } else { Next::Sleep }
+    }
+
+    /// Returns true if the calling thread is to ask for the end of the segment that runs: nobody has asked for a while.
+    fn is_time_to_ask(&self) -> bool {
+        let now = Recorder::steady_ns();
+        let asked = self.asked_ns.load(Ordering::Relaxed);
+        let is_due = now >= asked + QUESTION_GAP_NS;
+        // Of two threads, one asks.
+        is_due && self.asked_ns.compare_exchange(asked, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Returns true if nobody has taken the segment off the lane.
+    fn has(&self, ticket: u64) -> bool {
+        self.state.lock().running.front().is_some_and(|running| running.ticket == ticket)
+    }
+
+    /// Takes a segment that has ended off the lane, and tells the listener; or takes note that the device is lost. Does
+    /// nothing if another thread has done so.
+    fn finish(&self, inner: &Inner, number: usize, running: &Running, ended: Result<(), DriverError>) {
+        let at = inner.now();
+        {
+            let mut state = self.state.lock();
+            if state.running.front().is_none_or(|first| first.ticket != running.ticket) {
+                return;
+            }
+            state.running.pop_front();
+        }
+        if let Err(error) = ended {
+            // An error of a kernel is an error of the whole context, which stays.
+            inner.lose(error);
+            return;
+        }
+        // Without the times of the events, the time is not known, and counts as none.
+        let ms = elapsed_ms(&running.events).unwrap_or(0.0).max(0.0);
+        let busy = Duration::try_from_secs_f32(ms / 1e3).unwrap_or_default();
+        self.state.lock().spare.push(Arc::clone(&running.events));
+        if let Some(listener) = inner.listener() {
+            listener.ended(Ended { lane: number, ticket: running.ticket, at, busy, result: Ok(()) });
+        }
+    }
+
+    /// Tells the listener if the segment that runs has ended, on the thread of somebody who waits without sleeping.
+    pub(crate) fn poll(&self, inner: &Inner, number: usize) {
+        if !self.is_time_to_ask() {
+            return;
+        }
+        let Next::WaitFor(running) = self.next() else { return };
+        match bind(&inner.context).and_then(|()| running.events.end.try_is_complete()) {
+            Ok(false) => {}
+            Ok(true) => self.finish(inner, number, &running, Ok(())),
+            Err(error) => self.finish(inner, number, &running, Err(error)),
+        }
     }
 }
 
@@ -110,20 +173,10 @@ pub(crate) fn report_ends(inner: &Inner, number: usize) {
         match lane.next() {
             Next::Stop => return,
             Next::Sleep => lane.signal.wait(None),
-            Next::WaitFor(Running { ticket, events }) => match wait_for(&events.end, inner, lane) {
-                Ok(()) => {
-                    let at = inner.now();
-                    // Without the times of the events, the time is not known, and counts as none.
-                    let ms = elapsed_ms(&events).unwrap_or(0.0).max(0.0);
-                    let busy = Duration::try_from_secs_f32(ms / 1e3).unwrap_or_default();
-                    if let Some(listener) = inner.listener() {
-                        listener.ended(Ended { lane: number, ticket, at, busy, result: Ok(()) });
-                    }
-                    lane.state.lock().spare.push(events);
-                }
-                // An error of a kernel is an error of the whole context, which stays.
-                Err(error) => inner.lose(error),
-            },
+            Next::WaitFor(running) => {
+                let ended = wait_for(&running, inner, lane);
+                lane.finish(inner, number, &running, ended);
+            }
         }
     }
 }
@@ -140,17 +193,17 @@ fn record(event: &CudaEvent, stream: &CudaStream) -> Result<(), DriverError> {
     unsafe { result::event::record(event.cu_event(), stream.cu_stream()) }
 }
 
-/// Waits until the device has reached the event. Threads that spin tell of alarms, too, since the one that sleeps for
-/// them takes tens of microseconds to wake up; but not that of the urgent lane, which would launch segments of others
-/// meanwhile.
-fn wait_for(end: &CudaEvent, inner: &Inner, lane: &Lane) -> Result<(), DriverError> {
+/// Waits until the segment has ended, or another thread has told of its end. Threads that spin tell of alarms, too,
+/// since the one that sleeps for them takes tens of microseconds to wake up; but not that of the urgent lane, which
+/// would launch segments of others meanwhile.
+fn wait_for(running: &Running, inner: &Inner, lane: &Lane) -> Result<(), DriverError> {
     match lane.waiting {
         // SAFETY: the event lives as long as this call, on a thread that has its context.
-        Waiting::Sleep => unsafe { result::event::synchronize(end.cu_event()) },
-        Waiting::Spin if lane.is_urgent => spin_until(end, || ()),
+        Waiting::Sleep => unsafe { result::event::synchronize(running.events.end.cu_event()) },
+        Waiting::Spin if lane.is_urgent => spin_until_ended(running, lane, || ()),
         Waiting::Spin => {
             let _spinning = Spinning::begin(inner);
-            spin_until(end, || {
+            spin_until_ended(running, lane, || {
                 if Recorder::steady_ns() >= inner.alarm_ns.load(Ordering::Relaxed) {
                     thread::tell_next(inner);
                 }
@@ -178,15 +231,14 @@ impl Drop for Spinning<'_> {
     }
 }
 
-/// Asks for the event every few microseconds, and calls `meanwhile` in between.
-fn spin_until(end: &CudaEvent, meanwhile: impl Fn()) -> Result<(), DriverError> {
+/// Asks for the end every few microseconds, and calls `meanwhile` in between.
+fn spin_until_ended(running: &Running, lane: &Lane, meanwhile: impl Fn()) -> Result<(), DriverError> {
     // The device ends every segment, or fails.
-    while !end.try_is_complete()? {
-        let asked = Recorder::steady_ns();
-        while Recorder::steady_ns() < asked + QUESTION_GAP_NS {
-            meanwhile();
-            std::hint::spin_loop();
+    loop {
+        if lane.is_time_to_ask() && (!lane.has(running.ticket) || running.events.end.try_is_complete()?) {
+            return Ok(());
         }
+        meanwhile();
+        std::hint::spin_loop();
     }
-    Ok(())
 }

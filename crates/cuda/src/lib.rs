@@ -57,6 +57,7 @@ mod frames;
 mod graph;
 mod lane;
 mod open;
+mod partition;
 mod pinned;
 mod thread;
 mod work;

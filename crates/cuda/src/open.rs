@@ -6,6 +6,7 @@ use cudarc::driver::{CudaContext, DriverError, sys};
 use rospin_engine::os::ThreadOptions;
 
 use crate::lane::Lane;
+use crate::partition;
 
 /// The way in which a lane's thread waits for the end of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -24,6 +25,7 @@ pub struct CudaOptions {
     ordinal: usize,
     urgent: Option<Waiting>,
     urgent_thread: Option<ThreadOptions>,
+    urgent_multiprocessors: Option<u32>,
     priorities: Vec<i32>,
     waiting: Waiting,
     pub(crate) thread: ThreadOptions,
@@ -37,6 +39,7 @@ impl CudaOptions {
             ordinal: 0,
             urgent: None,
             urgent_thread: None,
+            urgent_multiprocessors: None,
             priorities: vec![0],
             waiting: Waiting::Sleep,
             thread: ThreadOptions::new(),
@@ -105,6 +108,16 @@ impl CudaOptions {
         self
     }
 
+    /// Gives the [urgent lane](Self::urgent_lane) that many multiprocessors of its own, which CUDA rounds up to what
+    /// the device can split; other lanes have the rest. Kernels of the urgent lane then wait for no block of others,
+    /// and take longer if they could use more multiprocessors; those of other lanes never have the urgent lane's, also
+    /// while it is idle. CUDA calls it green contexts, and has streams on them from version 12.5 on.
+    #[must_use]
+    pub const fn urgent_multiprocessors(mut self, multiprocessors: u32) -> Self {
+        self.urgent_multiprocessors = Some(multiprocessors);
+        self
+    }
+
     /// Returns the scheduling of the thread of the lane with that number.
     pub(crate) fn thread_of(&self, lane: usize) -> ThreadOptions {
         let urgent = self.urgent_thread.as_ref().filter(|_| lane == 0 && self.urgent.is_some());
@@ -141,6 +154,14 @@ pub enum OpenError {
         /// The driver's words.
         reason: String,
     },
+    /// The device's multiprocessors cannot be split.
+    #[error("the urgent lane cannot have {multiprocessors} multiprocessors of its own: {reason}")]
+    Multiprocessors {
+        /// The number that was asked for.
+        multiprocessors: u32,
+        /// The reason.
+        reason: String,
+    },
     /// The operating system starts no thread.
     #[error("the device's thread cannot be started: {0}")]
     Thread(#[from] std::io::Error),
@@ -148,6 +169,12 @@ pub enum OpenError {
 
 /// Opens the device, and creates its lanes.
 pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>), OpenError> {
+    if let Some(multiprocessors) = options.urgent_multiprocessors
+        && options.urgent.is_none()
+    {
+        let reason = "there is no urgent lane; add one by `urgent_lane`".to_owned();
+        return Err(OpenError::Multiprocessors { multiprocessors, reason });
+    }
     // SAFETY: this looks for the library, and calls nothing of it but what the loader runs.
     if !unsafe { sys::is_culib_present() } {
         return Err(OpenError::NoDriver);
@@ -159,15 +186,26 @@ pub(crate) fn open(options: &CudaOptions) -> Result<(Arc<CudaContext>, Vec<Lane>
         return Err(OpenError::NoDevice { ordinal, count });
     }
     let context = CudaContext::new(ordinal).map_err(refused)?;
+    // CUDA brings priorities into the device's range.
+    let mut priorities: Vec<i32> = options.urgent.map(|_| i32::MIN).into_iter().collect();
+    priorities.extend(&options.priorities);
+    let streams = match options.urgent_multiprocessors {
+        Some(multiprocessors) => {
+            let refused = |reason: String| OpenError::Multiprocessors { multiprocessors, reason };
+            partition::split(&context, multiprocessors, &priorities).map_err(|reason| refused(reason.to_string()))?
+        }
+        None => {
+            let mut streams = Vec::new();
+            for priority in priorities {
+                streams.push(context.new_stream_with_priority(priority).map_err(refused)?);
+            }
+            streams
+        }
+    };
     let mut lanes = Vec::new();
-    if let Some(waiting) = options.urgent {
-        // CUDA brings the priority into the device's range.
-        let stream = context.new_stream_with_priority(i32::MIN).map_err(refused)?;
-        lanes.push(Lane::new(stream, waiting, true));
-    }
-    for priority in &options.priorities {
-        let stream = context.new_stream_with_priority(*priority).map_err(refused)?;
-        lanes.push(Lane::new(stream, options.waiting, false));
+    for (number, stream) in streams.into_iter().enumerate() {
+        let urgent = options.urgent.filter(|_| number == 0);
+        lanes.push(Lane::new(stream, urgent.unwrap_or(options.waiting), urgent.is_some()));
     }
     Ok((context, lanes))
 }

@@ -66,6 +66,32 @@ fn a_machine_without_cuda_or_without_that_device_says_so() {
 }
 
 #[test]
+fn multiprocessors_for_an_urgent_lane_that_is_not_there_are_refused() {
+    let error = CudaDevice::open(CudaOptions::new().urgent_multiprocessors(8)).unwrap_err();
+    assert!(error.to_string().contains("add one by `urgent_lane`"), "{error}");
+}
+
+#[test]
+fn lanes_with_multiprocessors_of_their_own_compute_side_by_side() {
+    let options = CudaOptions::new().urgent_lane(Waiting::Sleep).urgent_multiprocessors(8).lanes(2);
+    let Some(device) = device(options) else { return };
+    let add = adder(&device);
+    let gpu = Accelerator::new(device, AcceleratorOptions::new().urgent(Priority(5)));
+    let mut running = Vec::new();
+    for priority in [1, 9, 2] {
+        let client = gpu.create_client(ClientOptions::new("camera").priority(Priority(priority))).unwrap();
+        let (send, result) = channel();
+        let work = adding(&add, 5, move |numbers, stream| send.send(stream.clone_dtoh(&numbers).unwrap()).unwrap());
+        running.push((client.request(Request::new([Segment::new(work)])).unwrap(), result));
+    }
+    for (completion, result) in running {
+        let outcome = block_on(completion).unwrap();
+        assert_eq!(result.recv().unwrap(), vec![6.0; NUMBERS]);
+        assert!(!outcome.busy.is_zero());
+    }
+}
+
+#[test]
 fn a_segment_computes_and_its_time_is_known() {
     let Some(device) = device(CudaOptions::new()) else { return };
     let add = adder(&device);
