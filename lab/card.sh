@@ -3,7 +3,7 @@
 # built elsewhere and carried there.
 #
 #   lab/card.sh build FOLDER   builds the tests, the benches and the lab for x86-64 into FOLDER, which it creates
-#   FOLDER/card.sh run         runs all of them there in about three minutes, and leaves reports in FOLDER/out
+#   FOLDER/card.sh run         runs all of them there in about five minutes, and leaves reports in FOLDER/out
 #
 # The machine with the card needs the driver (libcuda.so.1) and NVRTC, which compiles kernels (libnvrtc.so, of the CUDA
 # toolkit or of the Python package nvidia-cuda-nvrtc). NVRTC names the folder of the latter if it is not found.

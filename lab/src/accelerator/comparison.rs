@@ -83,7 +83,7 @@ impl Comparison {
     pub(crate) fn critical_bound(&self, time: Time, contender: Contender) -> Option<Duration> {
         let overhead = match time {
             Time::Virtual => Duration::ZERO,
-            Time::Real => self.overheads[usize::from(contender == Contender::RospinUrgent)],
+            Time::Real => self.overheads[usize::from(contender.has_urgent_lane())],
         };
         workload::critical_bound(contender, &self.pipelines, overhead)
     }

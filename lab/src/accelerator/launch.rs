@@ -56,6 +56,10 @@ impl<'a, M: Maker> Launcher<'a, M> {
         Self { contender, device, maker, clients, _listener: kept }
     }
 
+    pub(crate) const fn contender(&self) -> Contender {
+        self.contender
+    }
+
     /// Launches a frame of the pipeline, which has the index `number` among all pipelines. The future's result is the
     /// time of the frame's end on the device's clock; `None` if the frame failed.
     pub(crate) fn launch(&self, number: usize, pipeline: &Pipeline) -> Frame<M::Device> {

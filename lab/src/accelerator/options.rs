@@ -26,7 +26,7 @@ Examples:
   rospin lab accelerator --load 0.8 --virtual-only
   rospin lab accelerator --duration 60 --json accelerator.json
   rospin lab accelerator --device wgpu --adapter llvmpipe
-  rospin lab accelerator --device cuda --load 0.6 --recordings gpu && rospin trace report gpu/urgent-lane.mcap")]
+  rospin lab accelerator --device cuda --load 0.6 --recordings gpu && rospin trace report gpu/urgent-lane-and-two.mcap")]
 pub(crate) struct Options {
     /// The device that the pipelines share
     #[arg(long, value_name = "DEVICE", default_value = "model")]
@@ -58,6 +58,11 @@ pub(crate) struct Options {
     /// Only in virtual time, which only the model device has
     #[arg(long)]
     pub(crate) virtual_only: bool,
+
+    /// For processes of the contenders that have one for each pipeline
+    #[cfg(feature = "cuda")]
+    #[arg(long, hide = true)]
+    pub(crate) order_on_stdin: bool,
 
     #[command(flatten)]
     pub(crate) outputs: OutputOptions,

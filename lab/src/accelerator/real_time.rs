@@ -21,7 +21,7 @@ use super::options::Options;
 use super::workload::{Criticality, Pipeline};
 
 /// The time from the start of the threads to the first frame.
-const LEAD: Duration = Duration::from_millis(50);
+const LEAD: Duration = Duration::from_millis(300);
 /// The time before a frame at which a thread with a core of its own wakes up.
 const WAKE_UP: Duration = Duration::from_millis(2);
 /// The priority of the device's thread, above those of the pipelines: it stands for an interrupt.
@@ -47,28 +47,48 @@ pub(crate) fn run(
     run_on(Arc::new(device), &Model::new(), contender, pipelines, options, progress)
 }
 
-/// Returns the options of the device's thread.
+/// Returns the options of the device's threads, except that of an urgent lane.
 pub(crate) fn of_device() -> ThreadOptions {
-    of_priority(DEVICE_PRIORITY)
+    let options = of_priority(DEVICE_PRIORITY);
+    match Cores::of_machine() {
+        Some(cores) => options.cores(cores.others),
+        None => options,
+    }
 }
 
 /// Returns the options of the thread of an urgent lane that spins, which has a core of its own where there are enough.
 #[cfg(feature = "cuda")]
 pub(crate) fn of_urgent_lane() -> ThreadOptions {
-    let options = of_device();
-    match own_cores() {
-        Some([core, _]) => options.cores(CoreSet::new([core])),
+    let options = of_priority(DEVICE_PRIORITY);
+    match Cores::of_machine() {
+        Some(cores) => options.cores(cores.lane),
         None => options,
     }
 }
 
-/// Returns the cores of the urgent lane's thread and of the critical pipeline's; `None` on a machine with fewer than
-/// four.
-fn own_cores() -> Option<[u16; 2]> {
-    let all = CoreSet::of_current_thread().ok()?;
-    match all.as_slice() {
-        [_, _, .., critical, lane] => Some([*lane, *critical]),
-        _ => None,
+/// The cores of threads, of each contender, so that all have the same machine.
+struct Cores {
+    /// The core of the urgent lane's thread.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "the model device has no thread for a lane"))]
+    lane: CoreSet,
+    /// The core of the critical pipeline.
+    critical: CoreSet,
+    /// Those of all other threads.
+    others: CoreSet,
+}
+
+impl Cores {
+    /// Returns the cores on this machine; `None` if the calling thread may use fewer than four.
+    fn of_machine() -> Option<Self> {
+        let all = CoreSet::of_current_thread().ok()?;
+        match all.as_slice() {
+            [others @ .., critical, lane] if others.len() >= 2 => Some(Self {
+                lane: CoreSet::new([*lane]),
+                critical: CoreSet::new([*critical]),
+                others: CoreSet::new(others.iter().copied()),
+            }),
+            _ => None,
+        }
     }
 }
 
@@ -91,6 +111,40 @@ fn record(contender: Contender, options: &Options) -> io::Result<Option<SinkHand
     std::fs::create_dir_all(folder)?;
     let sink = FileSink::create(&folder.join(name), &ProcessName::of_this(Recorder::steady_ns()))?;
     Recorder::of_process().start(sink).map(Some).map_err(io::Error::other)
+}
+
+/// Runs a pipeline's frames on the calling thread, from the time `start` on; `number` is its index. Returns their
+/// latencies in microseconds, and the settings that the thread could not have. A frame that fails counts as one that
+/// never ends.
+pub(crate) fn run_frames<M: Maker>(
+    launcher: &Launcher<'_, M>,
+    device: &M::Device,
+    number: usize,
+    pipeline: &Pipeline,
+    start: Instant,
+    duration: Duration,
+) -> (Vec<f64>, Vec<String>) {
+    let priority = 10 + pipeline.criticality.priority().0 as u8;
+    let mut thread = of_priority(priority);
+    let mut has_own_core = false;
+    if let Some(cores) = Cores::of_machine() {
+        has_own_core = pipeline.criticality == Criticality::High;
+        thread = thread.cores(if has_own_core { cores.critical } else { cores.others });
+    }
+    let report = thread.apply();
+    let spins = has_own_core && launcher.contender().spins(pipeline);
+    // A frame that is not counted: the thread gets what it needs of the driver and of the recorder.
+    let _ = launcher.launch(number, pipeline).wait(spins);
+    let mut latencies = Vec::new();
+    for n in 0..pipeline.frames(duration).max(1) {
+        let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
+        await_frame(device, due, has_own_core);
+        let end = launcher.launch(number, pipeline).wait(spins);
+        // The end is when the thread goes on, as in a callback.
+        let latency = end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3);
+        latencies.push(latency.unwrap_or(f64::INFINITY));
+    }
+    (latencies, report.shortfalls.iter().map(ToString::to_string).collect())
 }
 
 /// Runs the pipelines for as long as the options say, each for at least one frame. Returns the results, and the
@@ -116,33 +170,10 @@ pub(crate) fn run_on<M: Maker>(
     let start = device.now() + LEAD;
     let (launcher, device) = (&launcher, &*device);
     let results: Vec<(Vec<f64>, Vec<String>)> = thread::scope(|scope| {
-        let running: Vec<_> = pipelines
-            .iter()
-            .enumerate()
-            .map(|(number, pipeline)| {
-                scope.spawn(move || {
-                    let priority = 10 + pipeline.criticality.priority().0 as u8;
-                    let mut thread = of_priority(priority);
-                    // Of each contender, so that all have the same machine.
-                    let own = own_cores().filter(|_| pipeline.criticality == Criticality::High);
-                    let has_own_core = own.is_some();
-                    if let Some([_, core]) = own {
-                        thread = thread.cores(CoreSet::new([core]));
-                    }
-                    let report = thread.apply();
-                    let mut latencies = Vec::new();
-                    for n in 0..pipeline.frames(duration).max(1) {
-                        let due = start + pipeline.phase + pipeline.period * u32::try_from(n).unwrap_or(u32::MAX);
-                        await_frame(device, due, has_own_core);
-                        let end = launcher.launch(number, pipeline).wait(has_own_core && contender.spins(pipeline));
-                        // The end is when the thread goes on, as in a callback. A frame that fails never ends.
-                        let latency = end.map(|_| device.now().saturating_since(due).as_nanos() as f64 / 1e3);
-                        latencies.push(latency.unwrap_or(f64::INFINITY));
-                    }
-                    (latencies, report.shortfalls.iter().map(ToString::to_string).collect())
-                })
-            })
-            .collect();
+        let mut running = Vec::new();
+        for (number, pipeline) in pipelines.iter().enumerate() {
+            running.push(scope.spawn(move || run_frames(launcher, device, number, pipeline, start, duration)));
+        }
         while !running.iter().all(thread::ScopedJoinHandle::is_finished) {
             progress.at(device.now().saturating_since(start).as_secs_f64() / duration.as_secs_f64());
             thread::sleep(Duration::from_millis(20));

@@ -58,7 +58,7 @@ pub(crate) fn promises(comparison: &Comparison) -> Vec<Promise> {
         Some(Promise { text, kept: critical.max_us <= limit_us })
     };
     let mut all = Vec::new();
-    for contender in [Contender::Rospin, Contender::RospinUrgent] {
+    for contender in [Contender::Rospin, Contender::RospinUrgent, Contender::RospinUrgentAndOne] {
         for time in Time::ALL {
             all.extend(promise(contender, time));
         }

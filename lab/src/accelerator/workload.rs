@@ -13,7 +13,7 @@ use super::contender::Contender;
 const PHASES: u32 = 4;
 
 /// Lengths of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Lengths {
     /// Length of the kernel.
     pub(crate) kernel: Duration,
@@ -155,7 +155,7 @@ pub(crate) fn critical_bound(contender: Contender, pipelines: &[Pipeline], overh
     let mut clients: Vec<_> = pipelines.iter().map(client).collect();
     let rules = match contender {
         Contender::Rospin => DeviceRules::new().overhead(overhead),
-        Contender::RospinUrgent => {
+        Contender::RospinUrgent | Contender::RospinUrgentAndOne => {
             let (critical, others) = pipelines.split_first()?;
             let block = others.iter().map(|pipeline| pipeline.lengths.block).max()?;
             clients.truncate(1);

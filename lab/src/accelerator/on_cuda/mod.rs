@@ -4,16 +4,19 @@
 //! until the device has reached an event after its last segment.
 
 mod kernels;
+mod processes;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rospin_accelerator::{Accelerator, AcceleratorOptions, Backend, ClientOptions, Instant};
-use rospin_cuda::cudarc::driver::CudaEvent;
+use rospin_cuda::cudarc::driver::{CudaEvent, sys};
 use rospin_cuda::{CudaDevice, CudaOptions, CudaWork, Waiting};
 use rospin_report::Failure;
 
 use self::kernels::{Kernels, Loaded};
+use self::processes::Plan;
+pub(crate) use self::processes::obey;
 use super::comparison::{Comparison, Run};
 use super::contender::Contender;
 use super::device::{Device, Maker};
@@ -30,6 +33,8 @@ use super::workload::{self, Criticality, Pipeline};
 pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let device = Arc::new(open(CudaOptions::new())?);
     let device_name = device.name().to_owned();
+    let multiprocessors = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+    let multiprocessors = device.context().attribute(multiprocessors).map_err(Failure::run)?.unsigned_abs();
     let loaded = Loaded::new(&device).map_err(Failure::run)?;
     let kernels = Kernels::new(&loaded).map_err(Failure::run)?;
     let Measured { sizes, overhead } =
@@ -41,9 +46,19 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
     let progress = options.outputs.progress(contenders.len(), options.duration);
     let mut rows = Vec::new();
     let mut shortfalls = Vec::new();
+    let mut left_out = Vec::new();
+    let plan = Plan { options, lengths: sizes.map(|size| size.lengths), rounds: sizes.map(|size| size.rounds) };
     for contender in contenders {
         progress.begin(contender.name());
-        let device = Arc::new(open(of(*contender, &pipelines))?);
+        if matches!(contender, Contender::Processes | Contender::Mps) {
+            match processes::run(*contender, &plan, &progress) {
+                Ok(row) => rows.push(row),
+                Err(reason) => left_out.push(format!("{}: {reason}", contender.name())),
+            }
+            progress.end();
+            continue;
+        }
+        let device = Arc::new(open(of(*contender, &pipelines, multiprocessors))?);
         let loaded = Loaded::new(&device).map_err(Failure::run)?;
         let mut kernels = Vec::new();
         for _ in &pipelines {
@@ -56,6 +71,7 @@ pub(crate) fn run_all(options: &Options) -> Result<Comparison, Failure> {
         shortfalls = missing;
         progress.end();
     }
+    shortfalls.extend(left_out);
     let run = Run { overheads, shortfalls, pipelines, rows };
     Ok(Comparison::on(Device::Cuda, device_name, options, run))
 }
@@ -76,19 +92,25 @@ fn open(options: CudaOptions) -> Result<CudaDevice, Failure> {
     CudaDevice::open(options.thread(real_time::of_device())).map_err(Failure::run)
 }
 
-/// Returns the lanes of a contender: the priorities of their streams.
-fn of(contender: Contender, pipelines: &[Pipeline]) -> CudaOptions {
+/// Returns the lanes of a contender: the priorities of their streams, on a device with so many multiprocessors.
+fn of(contender: Contender, pipelines: &[Pipeline], multiprocessors: u32) -> CudaOptions {
     let options = CudaOptions::new();
     match contender {
         Contender::EachForItself => options.lanes(pipelines.len()),
-        Contender::OneStream | Contender::Rospin => options,
+        Contender::OneStream | Contender::Rospin | Contender::Processes | Contender::Mps => options,
         Contender::Priorities => {
             options.priorities(pipelines.iter().map(|one| urgency(one.criticality)).collect::<Vec<_>>())
         }
         Contender::Buckets => options.priorities(Criticality::ALL.map(urgency)),
-        Contender::RospinUrgent => {
+        Contender::Partition => {
+            let others = [Criticality::Medium, Criticality::Low].map(urgency);
+            let own = multiprocessors * 2 / 5;
+            options.urgent_lane(Waiting::Sleep).urgent_multiprocessors(own).priorities(others)
+        }
+        Contender::RospinUrgent | Contender::RospinUrgentAndOne => {
             let options = options.urgent_lane(Waiting::Spin).urgent_thread(real_time::of_urgent_lane());
-            options.lanes(2).waiting(Waiting::Spin)
+            let others = contender.lanes(pipelines.len()) - 1;
+            options.lanes(others).waiting(Waiting::Spin)
         }
     }
 }
