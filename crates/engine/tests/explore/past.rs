@@ -109,6 +109,28 @@ fn a_due_time_in_ros_time_that_is_set_while_the_clock_moves_is_kept() {
     breaks_no_rule(program);
 }
 
+/// The timer may have followed the system clock before it was set, or after.
+#[test]
+fn a_due_time_in_ros_time_that_is_set_while_the_system_clock_is_set_may_come_later() {
+    let timer = Kind::Timer { clock: Clock::Ros, wait: 4, periodic: false, overrun: OverrunPlan::ShiftPhase };
+    let mut program = program(Vec::new(), vec![entity(0, timer, 20, Vec::new())], vec![round(Vec::new(), 0)]);
+    (program.rounds[0].while_blocked, program.rounds[0].set_system) = (false, Some(23));
+    program.threads = vec![vec![Action::SetDue(0, DuePlan::In(10), false)]];
+    breaks_no_rule(program);
+}
+
+/// A thread of the spin that goes on may have picked an item long before.
+#[test]
+fn callbacks_begin_in_any_order_while_a_second_spin_is_refused() {
+    let spin = |timeout| SpinPlan { until: Until::Halted, timeout: Some(timeout), main: None };
+    let publish = || Action::Publish(0, Way::Plain);
+    let script = vec![Action::Spin(0, spin(2)), publish()];
+    let mut program = program(Vec::new(), vec![entity(0, subscription(3), 40, script)], vec![round(Vec::new(), 0)]);
+    (program.executors[0].threads, program.executors[0].role) = (3, Role::Spare);
+    program.threads = vec![vec![publish(), publish(), Action::Spin(0, spin(5))]];
+    breaks_no_rule(program);
+}
+
 /// It is there before the message that makes room in its queue has been sent, though that was begun before it.
 #[test]
 fn the_queue_of_a_late_subscription_may_be_empty_while_an_older_publication_makes_room() {

@@ -24,8 +24,10 @@ pub(crate) struct Clocks {
     steps: Vec<(At, Ms)>,
     /// The same for the most that the system clock showed.
     system_steps: Vec<(At, Ms)>,
-    /// The note at which the system clock was last set.
+    /// The last note at which the system clock may have been set.
     system_set: At,
+    /// True while the system clock is being set.
+    is_system_being_set: bool,
     /// The times that ROS time was asked to show, with their notes.
     asked: Vec<Asked>,
     /// The number of requests that are just being made, any of which may become the last one.
@@ -102,7 +104,8 @@ impl Clocks {
                 // An earlier request may be waiting for a jump callback, and be shown later.
                 let is_pending = !self.ros_is_as_asked(self.ros_quiet, self.ros_was_active);
                 let is_pending = is_pending || self.ros_turned >= since;
-                let turned = is_pending || self.asked.iter().any(|asked| !is_old(asked)) || self.system_set >= since;
+                let turned =
+                    is_pending || self.asked.iter().any(|asked| !is_old(asked)) || self.system_was_set_since(since);
                 (!turned).then_some(if self.ros_was_active { self.ros_quiet } else { self.system.max })
             }
         }
@@ -128,7 +131,12 @@ impl Clocks {
 
     /// Returns true if ROS time, or the system clock that it follows, may have jumped since then.
     pub(crate) fn may_have_jumped_since(&self, since: At) -> bool {
-        self.system_set >= since || self.asking > 0 || self.asked.iter().any(|asked| asked.at >= since)
+        self.system_was_set_since(since) || self.asking > 0 || self.asked.iter().any(|asked| asked.at >= since)
+    }
+
+    /// Returns true if the system clock may have been set since then.
+    fn system_was_set_since(&self, since: At) -> bool {
+        self.is_system_being_set || self.system_set >= since
     }
 
     /// Returns true if ROS time was asked to go back since then.
@@ -172,7 +180,7 @@ impl Model {
         let clocks = &mut self.clocks;
         clocks.system_steps.push((at, clocks.system.max.max(to)));
         clocks.system = Span { min: clocks.system.min.min(to), max: clocks.system.max.max(to) };
-        clocks.system_set = at;
+        clocks.is_system_being_set = true;
         // While ROS time follows the system clock, its timers keep the pace of the steady clock: they wait for what was
         // left.
         for timer in self.lives.iter_mut().filter_map(|life| life.timer.as_mut()) {
@@ -189,6 +197,7 @@ impl Model {
         let before = self.clocks.system.max;
         self.clocks.system_steps.push((at, before));
         self.clocks.system = Span { min: to, max: to };
+        (self.clocks.is_system_being_set, self.clocks.system_set) = (false, at);
     }
 
     pub(crate) fn asks_ros(&mut self, task: usize, time: Option<Ms>, active: Option<bool>) {

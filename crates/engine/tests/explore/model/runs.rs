@@ -75,7 +75,10 @@ impl Model {
     /// Returns true if the callbacks of the entity begin in the order in which they took their items.
     pub(super) fn starts_in_order(&self, life: usize) -> bool {
         let group = self.program.group(self.plan_of(life).group).expect("its group is there");
-        !group.reentrant || self.threads_of(self.lives[life].executor) <= 1
+        let executor = self.lives[life].executor;
+        // Of two spins, one is being refused.
+        let has_two_spins = self.executors[executor].spins.len() > 1;
+        !group.reentrant || (!has_two_spins && self.threads_of(executor) <= 1)
     }
 
     fn readings(&self) -> String {
