@@ -47,8 +47,23 @@ const GOVERNANCE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
   </domain_access_rules>
 </dds>"#;
 
+/// The rules for a node, with which some tests find fault.
+struct Rules {
+    /// The number of days for which its certificate is valid.
+    certificate_days: i32,
+    /// The year until whose first day it has its permissions.
+    permitted_until: u32,
+    /// The last domain for which it has them.
+    last_domain: u16,
+}
+
+impl Rules {
+    const GOOD: Self = Self { certificate_days: 30, permitted_until: 2099, last_domain: 230 };
+}
+
 /// Returns the document that says what the node may publish and subscribe to.
-fn permissions(name: &str) -> String {
+fn permissions(name: &str, rules: &Rules) -> String {
+    let Rules { permitted_until, last_domain, .. } = rules;
     let topics = "<topics><topic>ros_discovery_info</topic><topic>rt/parameter_events</topic><topic>rt/rosout</topic>\
                   <topic>rt/chatter</topic></topics>";
     format!(
@@ -58,9 +73,9 @@ fn permissions(name: &str) -> String {
   <permissions>
     <grant name="{name}">
       <subject_name>CN=/{name}</subject_name>
-      <validity><not_before>2020-01-01T00:00:00</not_before><not_after>2099-01-01T00:00:00</not_after></validity>
+      <validity><not_before>2020-01-01T00:00:00</not_before><not_after>{permitted_until}-01-01T00:00:00</not_after></validity>
       <allow_rule>
-        <domains><id_range><min>0</min><max>230</max></id_range></domains>
+        <domains><id_range><min>0</min><max>{last_domain}</max></id_range></domains>
         <publish>{topics}</publish>
         <subscribe>{topics}</subscribe>
       </allow_rule>
@@ -111,13 +126,17 @@ impl Authority {
 
     /// Makes the files of an enclave, which `ros2 security create_enclave` calls by its name alone.
     fn enclave(&self, name: &str) -> PathBuf {
+        self.enclave_with(name, &Rules::GOOD)
+    }
+
+    fn enclave_with(&self, name: &str, rules: &Rules) -> PathBuf {
         let directory = self.0.join("enclaves").join(name);
         fs::create_dir_all(&directory).unwrap();
         for ca in ["identity_ca", "permissions_ca"] {
             fs::copy(self.0.join(format!("{ca}.cert.pem")), directory.join(format!("{ca}.cert.pem"))).unwrap();
         }
         fs::write(directory.join("governance.xml"), &self.1).unwrap();
-        fs::write(directory.join("permissions.xml"), permissions(name)).unwrap();
+        fs::write(directory.join("permissions.xml"), permissions(name, rules)).unwrap();
         let sign = |document: &str| {
             format!(
                 "smime -sign -text -in {document}.xml -out {document}.p7s -signer permissions_ca.cert.pem -inkey \
@@ -126,8 +145,11 @@ impl Authority {
         };
         for arguments in [
             &format!("req -newkey param:../../curve.pem -nodes -keyout key.pem -out request.pem -subj /CN=\\/{name}"),
-            "x509 -req -days 30 -in request.pem -CA identity_ca.cert.pem -CAkey ../../identity_ca.key.pem -out \
-             cert.pem -set_serial 1",
+            &format!(
+                "x509 -req -days {} -in request.pem -CA identity_ca.cert.pem -CAkey ../../identity_ca.key.pem -out \
+                 cert.pem -set_serial 1",
+                rules.certificate_days
+            ),
             &sign("governance"),
             &sign("permissions"),
         ] {
@@ -290,4 +312,20 @@ fn a_forged_certificate_does_not_join() {
     openssl(&enclave, sign).unwrap();
     let joined = Domain::join(options(domain_id()).security(enclave));
     assert!(matches!(joined, Err(JoinError::Participant { .. })));
+}
+
+#[test]
+fn rules_that_have_expired_or_are_of_another_domain_let_nobody_join() {
+    let Some(authority) = Authority::new("old", GOVERNANCE) else { return };
+    let id = domain_id();
+    let rules = [
+        ("expired", Rules { certificate_days: -1, ..Rules::GOOD }),
+        ("revoked", Rules { permitted_until: 2021, ..Rules::GOOD }),
+        ("elsewhere", Rules { last_domain: id - 1, ..Rules::GOOD }),
+    ];
+    for (name, rules) in rules {
+        let joined = Domain::join(options(id).security(authority.enclave_with(name, &rules)));
+        assert!(matches!(joined, Err(JoinError::Participant { .. })), "{name}");
+    }
+    Domain::join(options(id).security(authority.enclave("good"))).unwrap();
 }
