@@ -1,5 +1,5 @@
 /* Asks the library what it knows and has no functions for: if a reader elsewhere listens to a writer already, if a writer elsewhere
- * knows of a reader already, and the number of a writer's next message. */
+ * knows of a reader already, if a writer has lost messages, and the number of its next message. And has a reader ask for messages at once. */
 #include <string.h>
 
 #include "dds__entity.h"
@@ -8,6 +8,8 @@
 #include "ddsi__endpoint_match.h"
 #include "ddsi__entity_index.h"
 #include "ddsi__proxy_endpoint.h"
+#include "ddsi__whc.h"
+#include "ddsi__xevent.h"
 #include "dds/ddsi/ddsi_thread.h"
 #include "dds/ddsi/ddsi_guid.h"
 #include "dds/ddsi/ddsi_proxy_endpoint.h"
@@ -38,6 +40,25 @@ int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader)
   }
   dds_entity_unpin (entity);
   return is_heard;
+}
+
+int32_t rospin_dds_has_overwritten (int32_t writer)
+{
+  struct dds_entity *entity;
+  int32_t has_overwritten = 0;
+  if (dds_entity_pin (writer, &entity) < 0)
+    return has_overwritten;
+  if (dds_entity_kind (entity) == DDS_KIND_WRITER)
+  {
+    struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
+    struct ddsi_whc_state history;
+    ddsrt_mutex_lock (&own->e.lock);
+    ddsi_whc_get_state (own->whc, &history);
+    has_overwritten = !DDSI_WHCST_ISEMPTY (&history) && history.min_seq > ddsi_writer_max_drop_seq (own) + 1;
+    ddsrt_mutex_unlock (&own->e.lock);
+  }
+  dds_entity_unpin (entity);
+  return has_overwritten;
 }
 
 uint64_t rospin_dds_next_number (int32_t writer)
@@ -86,4 +107,59 @@ int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16])
   }
   dds_entity_unpin (entity);
   return is_known;
+}
+
+/* The most writers that are asked at a time. */
+#define ASKED_MAX 64
+
+/* Asks one writer, if it is there. */
+static void ask_writer (const struct ddsi_domaingv *domain, const ddsi_guid_t *writer, const ddsi_guid_t *reader)
+{
+  struct ddsi_proxy_writer *found = ddsi_entidx_lookup_proxy_writer_guid (domain->entity_index, writer);
+  if (found == NULL)
+    return;
+  ddsrt_mutex_lock (&found->e.lock);
+  struct ddsi_pwr_rd_match *match = ddsrt_avl_lookup (&ddsi_pwr_readers_treedef, &found->readers, reader);
+  if (match != NULL && match->acknack_xevent != NULL)
+  {
+    /* Otherwise the library waits for a tenth of a second before it asks for the same message again. */
+    match->t_last_nack.v = 0;
+    (void) ddsi_resched_xevent_if_earlier (match->acknack_xevent, ddsrt_time_monotonic ());
+  }
+  ddsrt_mutex_unlock (&found->e.lock);
+}
+
+void rospin_dds_ask_again (int32_t reader)
+{
+  struct dds_entity *entity;
+  if (dds_entity_pin (reader, &entity) < 0)
+    return;
+  if (dds_entity_kind (entity) == DDS_KIND_READER)
+  {
+    struct ddsi_reader *own = ((struct dds_reader *) entity)->m_rd;
+    const struct ddsi_domaingv *domain = &entity->m_domain->gv;
+    ddsi_guid_t writers[ASKED_MAX];
+    const struct ddsi_rd_pwr_match *match;
+    ddsi_guid_t last;
+    uint32_t count;
+    memset (&last, 0, sizeof (last));
+    /* While it is awake, writers stay where they are. */
+    ddsi_thread_state_awake (ddsi_lookup_thread_state (), &entity->m_domain->gv);
+    do
+    {
+      /* A writer's lock is not taken under that of a reader. */
+      count = 0;
+      ddsrt_mutex_lock (&own->e.lock);
+      match = ddsrt_avl_lookup_succ (&ddsi_rd_writers_treedef, &own->writers, &last);
+      for (; match != NULL && count < ASKED_MAX; match = ddsrt_avl_find_succ (&ddsi_rd_writers_treedef, &own->writers, match))
+        writers[count++] = match->pwr_guid;
+      ddsrt_mutex_unlock (&own->e.lock);
+      for (uint32_t i = 0; i < count; i++)
+        ask_writer (domain, &writers[i], &own->e.guid);
+      if (count > 0)
+        last = writers[count - 1];
+    } while (count == ASKED_MAX);
+    ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
+  }
+  dds_entity_unpin (entity);
 }

@@ -1,5 +1,6 @@
 /* A reader's history cache that keeps nothing: it hands every message to its receiver, whose queue counts what it
- * loses. The library's own cache counts no message that it has no room for. */
+ * loses. The library's own cache counts no message that it has no room for. A receiver whose queue must lose nothing says
+ * when it has no room, and gets the message later. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,12 @@ static bool store (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer, 
     history->receiver.arrived (history->receiver.target, (struct rospin_dds_sample *) ddsi_serdata_ref (data), writer->iid, bytes, lifespan_of (writer));
   }
   return true;
+}
+
+static bool has_room (struct ddsi_rhc *rhc, uint32_t count)
+{
+  struct history *history = (struct history *) rhc;
+  return history->receiver.has_room == NULL || history->receiver.has_room (history->receiver.target, count);
 }
 
 static void unregister_writer (struct ddsi_rhc *rhc, const struct ddsi_writer_info *writer)
@@ -85,7 +92,8 @@ static const struct dds_rhc_ops history_ops = {
     .store = store,
     .unregister_wr = unregister_writer,
     .relinquish_ownership = relinquish_ownership,
-    .free = free_history
+    .free = free_history,
+    .has_room = has_room
   },
   .peek = take_nothing,
   .read = take_nothing,

@@ -70,6 +70,9 @@ struct rospin_dds_receiver {
   /* A message came from the writer with this instance handle and this id, which is only lent. The sample is the receiver's. Its
    * lifespan ends in so many nanoseconds; the largest number is no limit. */
   void (*arrived) (void *target, struct rospin_dds_sample *sample, uint64_t writer, const uint8_t guid[16], int64_t lifespan);
+  /* Returns false if there is no room for so many messages of a reliable writer. The writer keeps and sends them again then, after
+   * `rospin_dds_ask_again` at the latest. NULL if there is always room. */
+  bool (*has_room) (void *target, uint32_t count);
   /* The last use of the target: none of these functions is called any more. */
   void (*forget) (void *target);
 };
@@ -104,9 +107,16 @@ int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
  * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
+/* Returns one if the writer's history has lost a message that a reliable reader elsewhere has not acknowledged: a newer one took its
+ * place. */
+int32_t rospin_dds_has_overwritten (int32_t writer);
+
 /* Returns zero if that writer is reliable, elsewhere, and has sent the reader no heartbeat yet: it may not know of the reader, and what
  * it writes now may be lost. */
 int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16]);
+
+/* Has the reader ask its writers for what it had no room for. */
+void rospin_dds_ask_again (int32_t reader);
 
 /* Reads the identity in the parameters that precede a message. */
 bool rospin_dds_read_identity (const unsigned char *parameters, size_t size, bool is_little, struct rospin_dds_identity *identity);

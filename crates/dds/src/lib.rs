@@ -126,6 +126,7 @@ mod nodes;
 mod options;
 mod publisher;
 mod ready;
+mod room;
 mod security;
 mod service;
 mod subscription;

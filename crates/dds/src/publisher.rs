@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rospin_node::{
-    Awaited, Durability, EndEvents, FullName, Gid, Liveliness, Matches, PublishError, PublisherEnd, Qos, Refused,
-    TypeName,
+    Awaited, Durability, EndEvents, FullName, Gid, Liveliness, Matches, Outrunning, PublishError, PublisherEnd, Qos,
+    Refused, TypeName,
 };
 
 use crate::cyclone::Writer;
@@ -24,6 +24,7 @@ pub(crate) struct DdsPublisher {
     latched: bool,
     /// True if the program gives the signs of life.
     is_manual: bool,
+    outrunning: Outrunning,
 }
 
 impl DdsPublisher {
@@ -42,12 +43,13 @@ impl DdsPublisher {
         let dds_type = names::dds_type(message_type, "");
         let latched = qos.durability == Durability::TransientLocal;
         let is_manual = qos.liveliness == Liveliness::ManualByTopic;
+        let outrunning = Outrunning::new(topic.as_str(), qos);
         let qos = topic_qos(qos, &user_data);
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
         bond.writes(writer.probe());
         let listed = node.list(&[], &[writer.guid()]);
-        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched, is_manual })
+        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched, is_manual, outrunning })
     }
 }
 
@@ -85,7 +87,9 @@ impl PublisherEnd for DdsPublisher {
             } else {
                 PublishError::Failed { topic, reason: code.to_string() }
             }
-        })
+        })?;
+        self.outrunning.look(|| self.writer.has_overwritten());
+        Ok(())
     }
 }
 

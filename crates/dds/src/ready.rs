@@ -4,16 +4,21 @@
 //! got a heartbeat. It then asks for what it missed, but a writer that keeps the last few messages does not have all of
 //! them. So a match is not reported before the reader has answered a heartbeat. A client waits also for a heartbeat
 //! from the writer of its responses, which may not know of the client's reader before. Cyclone DDS calls nobody when
-//! that happens: a thread polls, for the few milliseconds that it takes, and sleeps at all other times.
+//! that happens: a thread polls, for the few milliseconds that it takes, and sleeps at all other times. The same thread
+//! looks for [room](crate::room) in queues that were full.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::matches::Bond;
+use crate::room::Room;
 
 /// Time between two checks of the matches that may not listen yet.
 const INTERVAL: Duration = Duration::from_millis(1);
+
+/// The longest time between two looks for room in a queue. It is reached while none of the queues gets room.
+const INTERVAL_MAX: Duration = Duration::from_millis(8);
 
 /// Thread that looks after the matches of a domain, until this value is dropped.
 pub(crate) struct Ready {
@@ -30,6 +35,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     bonds: Vec<Weak<Bond>>,
+    /// Rooms of queues that were full when a message came.
+    rooms: Vec<Weak<Room>>,
     is_over: bool,
 }
 
@@ -39,29 +46,49 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for bonds that the thread must look at, and returns them, or `None` if it must end.
-    fn next(&self) -> Option<Vec<Weak<Bond>>> {
-        let waits = |state: &mut State| state.bonds.is_empty() && !state.is_over;
+    /// Waits for bonds and rooms that the thread must look at, and returns them, or `None` if it must end.
+    fn next(&self) -> Option<(Vec<Weak<Bond>>, Vec<Weak<Room>>)> {
+        let waits = |state: &mut State| state.bonds.is_empty() && state.rooms.is_empty() && !state.is_over;
         let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
-        if state.is_over { None } else { Some(std::mem::take(&mut state.bonds)) }
+        if state.is_over {
+            return None;
+        }
+        Some((std::mem::take(&mut state.bonds), std::mem::take(&mut state.rooms)))
     }
 
     fn run(&self) {
-        while let Some(mut bonds) = self.next() {
+        let mut interval = INTERVAL;
+        while let Some((mut bonds, mut rooms)) = self.next() {
             bonds.retain(|bond| bond.upgrade().is_some_and(|bond| !bond.prove()));
-            if !bonds.is_empty() {
-                thread::sleep(INTERVAL);
-                self.lock().bonds.append(&mut bonds);
+            let before = rooms.len();
+            rooms.retain(|room| room.upgrade().is_some_and(|room| !room.look()));
+            if bonds.is_empty() && rooms.is_empty() {
+                interval = INTERVAL;
+                continue;
             }
+            let is_idle = bonds.is_empty() && rooms.len() == before;
+            interval = if is_idle { (2 * interval).min(INTERVAL_MAX) } else { INTERVAL };
+            thread::sleep(interval);
+            let mut state = self.lock();
+            state.bonds.append(&mut bonds);
+            state.rooms.append(&mut rooms);
         }
     }
 }
 
-/// Handle that adds to the list of bonds with matches that may not listen yet.
+/// Handle that adds to the lists of bonds with matches that may not listen yet, and of queues that were full.
 #[derive(Clone)]
 pub(crate) struct Watch(Weak<Shared>);
 
 impl Watch {
+    /// Makes the thread look for room until there is some.
+    pub(crate) fn add_room(&self, room: &Arc<Room>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.lock().rooms.push(Arc::downgrade(room));
+            shared.changed.notify_one();
+        }
+    }
+
     /// Makes the thread look at the bond until all of its matches are sure to listen.
     pub(crate) fn add(&self, bond: &Arc<Bond>) {
         if let Some(shared) = self.0.upgrade() {

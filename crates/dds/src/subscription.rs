@@ -12,6 +12,7 @@ use crate::gaps::Gaps;
 use crate::matches::{Bond, Ear, End, Matched};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
+use crate::room::{Counted, Room};
 
 /// Subscription of a DDS topic.
 struct DdsSubscription {
@@ -24,6 +25,8 @@ struct DdsSubscription {
 struct Messages {
     inlet: Inlet,
     gaps: Mutex<Gaps>,
+    /// The room of a subscription that keeps all.
+    room: Option<Arc<Room>>,
 }
 
 impl Receive for Messages {
@@ -33,8 +36,20 @@ impl Receive for Messages {
         // DDS does not count messages that were published while no reader was matched, so its numbers are not the
         // publisher's.
         let publication = Publication { publisher: Gid::new(*id), number: None, time };
-        let packet = Packet::new(Bytes::from_owner(sample), Some(publication)).with_lifespan(lifespan);
+        let payload = match &self.room {
+            Some(room) => Bytes::from_owner(Counted::new(sample, room)),
+            None => Bytes::from_owner(sample),
+        };
+        let packet = Packet::new(payload, Some(publication)).with_lifespan(lifespan);
         self.inlet.push(packet, missing);
+    }
+
+    fn refuses(&self) -> bool {
+        self.room.is_some()
+    }
+
+    fn has_room(&self, count: usize) -> bool {
+        self.room.as_ref().is_none_or(|room| Room::is_for(room, count))
     }
 }
 
@@ -52,10 +67,14 @@ pub(crate) fn subscribe(
     let bond = Bond::of_topic(label, domain.feed(), domain.watch(), events);
     let user_data = endpoint_data(None, message_type);
     let (name, dds_type) = (names::topic(topic), names::dds_type(message_type, ""));
-    let messages = Messages { inlet, gaps: Mutex::default() };
+    let room = inlet.keeps_all().then(|| Room::new(&inlet, domain.watch()));
+    let messages = Messages { inlet, gaps: Mutex::default(), room: room.clone() };
     let ear = Ear::new(&bond, End::FirstReader);
     let qos = topic_qos(qos, &user_data);
     let reader = Reader::create(domain.participant(), &name, &dds_type, &qos, &ear, messages).map_err(refused)?;
+    if let Some(room) = room {
+        room.is_of(reader.probe());
+    }
     let listed = node.list(&[reader.guid()], &[]);
     let reader = Box::new(DdsSubscription { _listed: listed, _reader: reader });
     Ok(SubscriptionEnd { reader, matches: Box::new(Matched(Arc::clone(&bond))) })

@@ -142,7 +142,7 @@ pub use sync::{Mutex, MutexGuard};
 pub use time_source::ManualClock;
 pub use timer::{DueSetter, Skips, Timer};
 pub use topic::{
-    Carried, Delivery, Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription,
+    Carried, Delivery, Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, NoRoom, NoSubscription, Places,
     Published, Publisher, Pushed, TopicEnds, TopicError,
 };
 pub use topics::Topics;

@@ -18,12 +18,59 @@ pub struct Inlet {
     clock: Clock,
     /// Record of the subscription's events, if it must be told of each arrival.
     told: Option<EndEvents>,
+    keeps_all: bool,
 }
 
+/// The largest number of free places that are kept for messages which cannot be refused any more.
+const RESERVE_MAX: usize = 512;
+
 impl Inlet {
-    pub(crate) fn new(queue: rospin_engine::Inlet<Envelope>, clock: Clock, events: &EndEvents) -> Self {
+    pub(crate) fn new(
+        queue: rospin_engine::Inlet<Envelope>,
+        clock: Clock,
+        events: &EndEvents,
+        keeps_all: bool,
+    ) -> Self {
         let told = if events.is_timed() { Some(events.clone()) } else { None };
-        Self { queue, clock, told }
+        Self { queue, clock, told, keeps_all }
+    }
+
+    /// Returns true if the subscription is reliable and keeps all messages: one that has no room should stay with its
+    /// publisher, as far as the middleware can do that, see [`has_room`](Self::has_room).
+    #[must_use]
+    pub const fn keeps_all(&self) -> bool {
+        self.keeps_all
+    }
+
+    /// Returns true if the queue has room for `count` further messages, or if it is empty or the subscription has
+    /// ended. A few places do not count: they are for messages that the middleware has accepted on other threads
+    /// meanwhile.
+    ///
+    /// A middleware that has messages sent again asks this before it acknowledges one to a subscription that
+    /// [keeps all](Self::keeps_all), and has it sent again once the queue [is half empty](Self::is_half_empty).
+    ///
+    /// Locks for a moment, as [`push`](Self::push) does. Does not allocate.
+    #[must_use]
+    pub fn has_room(&self, count: usize) -> bool {
+        let Some(places) = self.queue.places() else { return true };
+        let reserve = (places.depth / 16).min(RESERVE_MAX);
+        places.free >= count.saturating_add(reserve).min(places.depth)
+    }
+
+    /// Returns true if no message waits in the queue, or if the subscription has ended.
+    ///
+    /// Locks for a moment, as [`push`](Self::push) does. Does not allocate.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.queue.places().is_none_or(|places| places.free == places.depth)
+    }
+
+    /// Returns true if at least half of the queue is free, or if the subscription has ended.
+    ///
+    /// Locks for a moment, as [`push`](Self::push) does. Does not allocate.
+    #[must_use]
+    pub fn is_half_empty(&self) -> bool {
+        self.queue.places().is_none_or(|places| places.free >= places.depth.div_ceil(2))
     }
 
     /// Adds a message, on any thread. In a full queue the oldest message makes room, and is counted as lost. So are the

@@ -83,6 +83,7 @@ mod named_qos;
 mod node;
 mod on;
 mod options;
+mod outrunning;
 mod publisher;
 mod serialized;
 mod service;
@@ -143,6 +144,7 @@ pub use names::{FullName, NameError, NodeName, TypeKind, TypeName, TypeNameError
 pub use node::{GraphCallback, Node};
 pub use on::On;
 pub use options::{ClientOptions, PublisherOptions, ServiceOptions, SubscriptionOptions};
+pub use outrunning::Outrunning;
 pub use publisher::Publisher;
 pub use qos::{Durability, History, Liveliness, Qos, Reliability};
 pub use request_inbox::{RequestInbox, RequestInlet};

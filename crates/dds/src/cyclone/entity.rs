@@ -204,6 +204,13 @@ impl<L: Listen> Writer<L> {
         unsafe { sample::write(self.writer.0, self.sertype, bytes, None) }
     }
 
+    /// Returns true if a newer message took the place of one that a reliable reader of another participant has not
+    /// acknowledged.
+    pub(crate) fn has_overwritten(&self) -> bool {
+        // SAFETY: the library checks if a number is that of an entity.
+        unsafe { ffi::rospin_dds_has_overwritten(self.writer.0) != 0 }
+    }
+
     /// Sends a message as [`write`](Self::write) does, with an identity beside it.
     pub(crate) fn write_related(&self, bytes: &mut Vec<u8>, related: Identity) -> Result<(), Code> {
         // SAFETY: `sertype` is the type of the writer's topic.
@@ -241,6 +248,13 @@ impl ReaderProbe {
     pub(crate) fn is_known(self, writer: &Guid) -> bool {
         // SAFETY: the library checks if a number is that of an entity, and the id has the size that it reads.
         unsafe { ffi::rospin_dds_is_known(self.0, writer) != 0 }
+    }
+
+    /// Has the reader ask its writers for the messages that its receiver had no room for. Locks for a moment. Must not
+    /// be called by a receiver.
+    pub(crate) fn ask_again(self) {
+        // SAFETY: the library checks if a number is that of an entity.
+        unsafe { ffi::rospin_dds_ask_again(self.0) }
     }
 }
 

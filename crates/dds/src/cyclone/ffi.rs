@@ -46,6 +46,7 @@ pub(super) struct RawListener {
 pub(super) struct RawReceiver {
     pub(super) target: *const c_void,
     pub(super) arrived: unsafe extern "C" fn(*const c_void, *mut RawSample, u64, *const [u8; 16], i64),
+    pub(super) has_room: Option<unsafe extern "C" fn(*const c_void, u32) -> bool>,
     pub(super) forget: unsafe extern "C" fn(*const c_void),
 }
 
@@ -121,6 +122,8 @@ unsafe extern "C" {
     pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
     pub(super) fn rospin_dds_is_known(reader: i32, writer: *const [u8; 16]) -> i32;
+    pub(super) fn rospin_dds_ask_again(reader: i32);
+    pub(super) fn rospin_dds_has_overwritten(writer: i32) -> i32;
     pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;
     #[cfg(any(test, fuzzing))]
     pub(super) fn rospin_dds_read_identity(

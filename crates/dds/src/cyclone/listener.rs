@@ -24,6 +24,17 @@ pub(crate) trait Receive: Send + Sync + 'static {
     /// Handles a message of the writer `writer` with the id `id`. The message expires after `lifespan`; `None` is no
     /// limit.
     fn arrived(&self, sample: Sample, writer: Handle, id: &Guid, lifespan: Option<Duration>);
+
+    /// Returns true if [`has_room`](Self::has_room) may ever return false.
+    fn refuses(&self) -> bool {
+        false
+    }
+
+    /// Returns false if there is no room for that many messages of a reliable writer. They are then sent again later,
+    /// at the latest after [`ReaderProbe::ask_again`](super::ReaderProbe::ask_again).
+    fn has_room(&self, _count: usize) -> bool {
+        true
+    }
 }
 
 /// A reader or writer anywhere in the domain, this participant's included.
@@ -95,7 +106,24 @@ unsafe extern "C" fn liveliness<L: Listen>(target: *const c_void, alive: u32, no
 
 /// Returns the library's form of a receiver, which is the library's from now on.
 pub(super) fn receiver<R: Receive>(receive: R) -> RawReceiver {
-    RawReceiver { target: Box::into_raw(Box::new(receive)).cast(), arrived: arrived::<R>, forget: forget::<R> }
+    let has_room: Option<unsafe extern "C" fn(*const c_void, u32) -> bool> =
+        if receive.refuses() { Some(has_room::<R>) } else { None };
+    RawReceiver {
+        target: Box::into_raw(Box::new(receive)).cast(),
+        arrived: arrived::<R>,
+        has_room,
+        forget: forget::<R>,
+    }
+}
+
+/// Asks the receiver that is the target for room.
+///
+/// # Safety
+/// The library calls it with the target that [`receiver`] gave it, not after [`forget`].
+unsafe extern "C" fn has_room<R: Receive>(target: *const c_void, count: u32) -> bool {
+    // SAFETY: `forget` is not called before the last call of this function has returned.
+    let receive = unsafe { &*target.cast::<R>() };
+    receive.has_room(count as usize)
 }
 
 /// Passes a message to the receiver that is the target.

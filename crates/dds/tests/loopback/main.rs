@@ -9,6 +9,7 @@ mod cyclonedds;
 mod foreign;
 mod graph;
 mod isolation;
+mod keep_all;
 mod large;
 mod malformed;
 mod many;

@@ -316,6 +316,12 @@ impl<P: OwningPointer> Producer<P> {
         is_full(self.head_seen) && is_full(self.ring.head.count.load(Ordering::Relaxed))
     }
 
+    /// Returns how many messages can be appended before one is displaced, if the consumer takes none meanwhile.
+    pub(crate) fn free(&self) -> usize {
+        let kept = self.tail - self.ring.head.count.load(Ordering::Relaxed);
+        self.ring.depth.saturating_sub(kept) as usize
+    }
+
     /// Takes out the oldest message if the ring is full, so that the next one displaces none.
     #[inline]
     pub(crate) fn make_room(&mut self) -> Option<Displaced<P>> {

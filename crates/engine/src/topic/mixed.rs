@@ -304,7 +304,9 @@ impl<T: Send + Sync + 'static, E: Envelope> fmt::Debug for MixedPublisher<T, E> 
 /// let mut queue = context.create_mixed_queue::<u32, Words>("numbers", false)?;
 /// let publisher = context.create_mixed_publisher::<u32, Words>("numbers")?;
 /// publisher.publish(Arc::new(1));
-/// drop(queue.inlet().push(Words("two".to_owned(), None), context.clock().now(), 0));
+/// let inlet = queue.inlet();
+/// drop(inlet.push(Words("two".to_owned(), None), context.clock().now(), 0));
+/// assert_eq!(inlet.places().map(|places| places.depth - places.free), Some(2));
 /// assert!(matches!(queue.try_take()?, Some(Mixed::Value(number)) if *number == 1));
 /// assert!(matches!(queue.try_take()?, Some(Mixed::Envelope(words)) if words.0 == "two"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -396,6 +398,15 @@ pub struct Inlet<E: Envelope> {
     envelopes: PhantomData<fn(E) -> E>,
 }
 
+/// The places of a queue: see [`Inlet::places`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Places {
+    /// The number of messages that can be pushed before one makes room.
+    pub free: usize,
+    /// The number of messages that the queue keeps.
+    pub depth: usize,
+}
+
 /// A message that is in its queue, while the rest is still to be done: see [`Inlet::push`].
 #[must_use = "its drop wakes the subscription's executor"]
 pub struct Pushed {
@@ -442,6 +453,18 @@ impl<E: Envelope> Inlet<E> {
         let alarm = queue.alarm.as_ref().filter(|alarm| alarm.raise(arrival)).cloned();
         drop(state);
         Pushed { alarm, left }
+    }
+
+    /// Returns the places of the queue; `None` if the subscription has ended. Publishers of this process, and other
+    /// clones of this inlet, may take free ones at any time.
+    ///
+    /// May wait as [`push`](Self::push) does. Does not allocate.
+    #[must_use]
+    pub fn places(&self) -> Option<Places> {
+        let state = self.topic.lock();
+        let at = state.queues.binary_search_by_key(&self.queue, |queue| queue.id).ok()?;
+        let producer = &state.queues[at].producer;
+        Some(Places { free: producer.free(), depth: producer.depth() })
     }
 
     fn message(&self, envelope: Arc<E>) -> AnyMessage {

@@ -34,7 +34,7 @@ use alarm::{Alarm, Alarms};
 pub use ends::TopicEnds;
 pub use message::Carried;
 use message::{AnyMessage, MessageType, SharedPointer};
-pub use mixed::{Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, Pushed};
+pub use mixed::{Envelope, Inlet, LateQueue, Mixed, MixedPublisher, MixedQueue, Places, Pushed};
 pub use publish::Delivery;
 pub use publisher::{NoRoom, NoSubscription, Published, Publisher};
 use room::Room;

@@ -77,7 +77,7 @@ impl<D: Decode> Messages<D> {
                 kept.iter().for_each(|_| events.message(arrival));
             }
             let late = context.create_late_mixed_queue(options, with_origins, kept)?;
-            let inlet = Inlet::new(late.queue.inlet(), clock.clone(), events);
+            let inlet = Inlet::new(late.queue.inlet(), clock.clone(), events, qos.loses_nothing());
             Ok::<_, TopicError>((inlet, late))
         };
         let entered = topics.enter_subscription(address, Terms::of(qos), events.clone(), depth(qos), create);

@@ -1,7 +1,7 @@
 //! Topics: queue depths, displaced messages, and messages for late subscriptions.
 
 use rospin_engine::{ContextOptions, Deployment, LossCause};
-use rospin_node::{Publisher, PublisherOptions, Subscription, SubscriptionOptions};
+use rospin_node::{PublishError, Publisher, PublisherOptions, Qos, Subscription, SubscriptionOptions};
 
 use super::fixture::Fixture;
 use super::messages::{Number, number};
@@ -80,6 +80,45 @@ pub fn far_behind_nothing_is_lost_uncounted<F: Fixture>() {
     assert_eq!(heard.len() as u64 + held.subscription.missed(), 151, "{heard:?}");
     // A middleware may keep more than the depth until it is taken from; the bound shows that it is not much more.
     assert!(heard.len() <= 25, "{heard:?}");
+}
+
+/// A subscription that keeps all is stuck, and its publisher keeps all, too. Each message is heard in the end, or is
+/// counted as missed, or its publisher was told that there is no room for it.
+pub fn nothing_kept_without_limit_is_lost_uncounted<F: Fixture>() {
+    // A few more than a queue without a limit has room for.
+    const SENT: i64 = 8192 + 20;
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let publisher = world.here.create_publisher(PublisherOptions::new("numbers").qos(Qos::keep_all())).unwrap();
+    let group = main.create_group("slow", ());
+    let heard = Seen::new();
+    let gate = world.gate();
+    let log = heard.clone();
+    let wait = gate.clone();
+    let options = SubscriptionOptions::new("numbers").qos(Qos::keep_all());
+    let subscription = world.there.on(&group).create_subscription(options, move |Number { data }: Number| {
+        log.push(data);
+        wait.pass();
+    });
+    let subscription = subscription.unwrap();
+    world.matched(&publisher, &[&subscription]);
+    world.spinning(&[&main], || {
+        world.publish(&publisher, number(FIRST));
+        world.wait("the first one is heard", heard.until_count(1));
+        let mut refused = 0;
+        for data in 0..SENT {
+            match publisher.publish(number(data)) {
+                Ok(()) => {}
+                Err(PublishError::Full { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        gate.open();
+        let expected = (1 + SENT - refused).unsigned_abs();
+        world.until("each one is heard or counted", || heard.count() as u64 + subscription.missed() >= expected);
+        assert_eq!(heard.count() as u64 + subscription.missed(), expected);
+    });
+    assert!(heard.all().is_sorted_by(|one, next| one < next));
 }
 
 /// The depth of a deployment file takes precedence over the program's.
