@@ -253,6 +253,10 @@ impl State {
         if is_acknowledged && self.channels.get(&key).is_some_and(|channel| channel.is_reliable) {
             self.hear(from, to);
         }
+        if !self.has_room(key) {
+            self.lose(key, number);
+            return;
+        }
         let Some(channel) = self.channels.get_mut(&key) else { return };
         let (taken, displaced) = if channel.is_reliable {
             if number <= channel.taken || channel.early.contains_key(&number) {
@@ -279,6 +283,18 @@ impl State {
         self.counts.delivered += taken.len() as u64;
         for sample in taken {
             self.deliver(key, sample);
+        }
+    }
+
+    /// Returns false if the reader of a reliable channel is a subscription that keeps all and has no room for a further
+    /// sample, with those that wait for it. As over DDS, the sample stays with its writer then.
+    fn has_room(&self, key: Key) -> bool {
+        let Some(channel) = self.channels.get(&key) else { return true };
+        match self.ends.get(&key.1).map(|end| &end.part) {
+            Some(Part::Subscription { inlet, .. }) if channel.is_reliable && inlet.keeps_all() => {
+                inlet.has_room(1 + channel.early.len())
+            }
+            _ => true,
         }
     }
 

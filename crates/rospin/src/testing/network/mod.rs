@@ -17,7 +17,8 @@
 //! - **Reliable** messages are sent again, every 100 ms, until they have arrived, and are received in the order of
 //!   their publisher. That takes a way back: through a path that is cut one way nothing is asked for again. A publisher
 //!   that keeps last has a history of that depth for each subscription: what it displaces before it could arrive is
-//!   lost. One that keeps all has room for 8192 messages, and is refused then.
+//!   lost. One that keeps all has room for 8192 messages, and is refused then. What a subscription that keeps all has
+//!   no room for stays with its publisher.
 //! - **Best effort** messages are sent once. What overtakes others on the way makes those be dropped.
 //! - One **packet** goes to each host, for all of its subscriptions: they get it at the same time, or none of them
 //!   does. Those that are sent again go to one subscription.
