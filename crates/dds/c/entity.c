@@ -6,6 +6,8 @@
 
 /* The longest that a reliable writer waits for room, as the standard has it. */
 #define MAX_BLOCKING DDS_MSECS (100)
+/* The most messages that a writer which keeps all has for late readers: as many as in a process. */
+#define KEEP_ALL 8192
 
 const char *rospin_dds_error (int32_t code)
 {
@@ -59,7 +61,8 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   {
     dds_qset_durability (qos, DDS_DURABILITY_TRANSIENT_LOCAL);
     /* History for late readers; it is apart from what is kept until it has arrived. */
-    dds_qset_durability_service (qos, 0, history, depth, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
+    const int32_t kept = from->depth > 0 ? from->depth : KEEP_ALL;
+    dds_qset_durability_service (qos, 0, DDS_HISTORY_KEEP_LAST, kept, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED, DDS_LENGTH_UNLIMITED);
   }
   else
     dds_qset_durability (qos, DDS_DURABILITY_VOLATILE);

@@ -8,7 +8,6 @@
 #include "ddsi__endpoint_match.h"
 #include "ddsi__entity_index.h"
 #include "ddsi__proxy_endpoint.h"
-#include "ddsi__whc.h"
 #include "ddsi__xevent.h"
 #include "dds/ddsi/ddsi_thread.h"
 #include "dds/ddsi/ddsi_guid.h"
@@ -51,10 +50,8 @@ int32_t rospin_dds_has_overwritten (int32_t writer)
   if (dds_entity_kind (entity) == DDS_KIND_WRITER)
   {
     struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
-    struct ddsi_whc_state history;
     ddsrt_mutex_lock (&own->e.lock);
-    ddsi_whc_get_state (own->whc, &history);
-    has_overwritten = !DDSI_WHCST_ISEMPTY (&history) && history.min_seq > ddsi_writer_max_drop_seq (own) + 1;
+    has_overwritten = own->overwritten_count > 0;
     ddsrt_mutex_unlock (&own->e.lock);
   }
   dds_entity_unpin (entity);

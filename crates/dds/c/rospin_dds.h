@@ -107,8 +107,8 @@ int32_t rospin_dds_instance_handle (int32_t entity, uint64_t *handle);
  * what is written before it answers, as far as the writer still has it. */
 int32_t rospin_dds_is_heard (int32_t writer, uint64_t reader);
 
-/* Returns one if the writer's history has lost a message that a reliable reader elsewhere has not acknowledged: a newer one took its
- * place. */
+/* Returns one if a reliable reader elsewhere has asked for a message that it has not got, and in whose place the writer's history has a
+ * newer one. */
 int32_t rospin_dds_has_overwritten (int32_t writer);
 
 /* Returns zero if that writer is reliable, elsewhere, and has sent the reader no heartbeat yet: it may not know of the reader, and what

@@ -86,6 +86,16 @@
 //! subscription that the permissions do not allow is refused when it is created. The plugins are part of the program;
 //! Cyclone DDS prints on standard error which certificates or documents it does not accept.
 //!
+//! # Publishers that are faster than their subscriptions
+//!
+//! A reliable subscription that [keeps all](History::KeepAll) refuses what it has no room for. The message stays with
+//! its publisher and is sent again, also by other implementations of DDS. None of Cyclone DDS's threads waits
+//! meanwhile. All subscriptions of a process to one topic get the messages of a publisher together, so the fullest of
+//! those that keep all decides for the others.
+//!
+//! A reliable publisher with a history of limited depth overwrites its oldest messages, whether or not they have
+//! arrived. The log says so, once, if a subscription asks for one of them in vain.
+//!
 //! # The graph
 //!
 //! [Nodes](Node) know of other nodes as far as discovery has heard of them. The node of a publisher, subscription,
@@ -96,7 +106,8 @@
 //! # Threads
 //!
 //! Cyclone DDS's threads are started by [`Domain::join`]: `recv` (or `recvMC` and `recvUC`), `dq.builtins`, `dq.user`,
-//! `tev` and `gc`; and one called `rospin-dds` that looks after new matches and sleeps otherwise. They have the
+//! `tev` and `gc`; and one called `rospin-dds` that looks after new matches and after queues that were full, and sleeps
+//! otherwise. They have the
 //! scheduling of the thread that joins; see [`Context::start_threads`](rospin_engine::Context::start_threads). Messages
 //! that a process sends to itself pass none of these threads: the publishing thread leaves them in the subscription's
 //! queue.

@@ -55,6 +55,33 @@ fn quality_of_service_that_does_not_fit_is_told_of() {
     assert_eq!((told("a publisher").len(), told("a subscription").len(), publisher.subscription_count()), (1, 1, 0));
 }
 
+/// Messages that fill the receiver's socket many times over, with a history of two.
+#[test]
+fn a_publisher_that_outruns_its_subscriptions_is_told_of_once() {
+    keep_warnings();
+    let id = domain_id();
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let talker = join(id).ros(&context).create_node("talker").unwrap();
+    let listener = join(id).ros(&context).create_node("listener").unwrap();
+    let publisher = talker.create_publisher::<Text>(PublisherOptions::new("fast").keep_last(2)).unwrap();
+    let group = executor.create_group("listener", ());
+    let options = SubscriptionOptions::new("fast").keep_last(2);
+    let _subscription = listener.on(&group).create_subscription(options, |_: Text| ()).unwrap();
+    wait(&executor, "it is matched", publisher.wait_for_subscription());
+    let told = || warnings_with(&["topic `/fast`", "keeps the last 2", "greater depth", "keep all"]).len();
+    let data = "x".repeat(1 << 20);
+    let begin = std::time::Instant::now();
+    while told() == 0 && begin.elapsed() < common::PATIENCE {
+        // There may be no room at the moment.
+        let _ = publisher.publish(Text { data: data.clone() });
+    }
+    for _ in 0..100 {
+        let _ = publisher.publish(Text { data: String::new() });
+    }
+    assert_eq!(told(), 1);
+}
+
 /// Creates the ends of a server on another DDS, which reads requests without a header.
 fn stranger(executor: &Executor, domain_id: u16, service: &str) -> impl Sized + use<> {
     let stranger = Stranger::new(domain_id);

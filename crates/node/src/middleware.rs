@@ -96,7 +96,8 @@ pub trait NodeEnd: Send + Sync + 'static {
     /// Creates a subscription, which passes payloads to `inlet`, on any thread, in the order of their arrival. It
     /// receives messages that are sent from then on; those that publishers kept only if `qos` is transient local. It
     /// must leave out messages that were published through the same middleware object, because this crate delivers
-    /// those itself. Records in `events` what happens between it and ends of other processes.
+    /// those itself. If the inlet [keeps all](Inlet::keeps_all), messages for which it has no room should stay with
+    /// their publisher. Records in `events` what happens between it and ends of other processes.
     ///
     /// # Errors
     /// If the middleware cannot create it. The text is the reason.

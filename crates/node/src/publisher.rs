@@ -91,7 +91,8 @@ impl<M: Encode> Publisher<M> {
     /// encoding waits for [bytes in memory of a device](crate::BlobMemory).
     ///
     /// # Errors
-    /// If there is no room for the message, or it cannot be encoded. It is lost then.
+    /// If there is no room for the message in time, see [`KeepAll`](crate::History::KeepAll), or it cannot be encoded.
+    /// Subscriptions of other processes do not get it then.
     pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         self.0.link.publish(message)
     }

@@ -200,6 +200,12 @@ pub enum History {
     /// that ask for a [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited
     /// might keep the subscription's callback from running. A thread of Tokio's waits, too. After that, the oldest
     /// messages are lost, and counted.
+    ///
+    /// Over DDS, messages of a reliable publisher for which a subscription that keeps all has no room stay with the
+    /// publisher: the subscription loses none. A publisher that keeps all waits for up to 100 ms until its own history
+    /// has room, on any thread, and then returns [`PublishError::Full`](crate::PublishError::Full): each message is
+    /// received or was refused. A subscription has room for 8192 messages and 64 MiB there. Over Zenoh, a publisher
+    /// that keeps all waits for the connection, and a subscription loses the oldest messages, and counts them.
     KeepAll,
 }
 

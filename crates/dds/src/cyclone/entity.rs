@@ -204,8 +204,8 @@ impl<L: Listen> Writer<L> {
         unsafe { sample::write(self.writer.0, self.sertype, bytes, None) }
     }
 
-    /// Returns true if a newer message took the place of one that a reliable reader of another participant has not
-    /// acknowledged.
+    /// Returns true if a reliable reader of another participant has asked for a message that it has not got, and in
+    /// whose place the history has a newer one.
     pub(crate) fn has_overwritten(&self) -> bool {
         // SAFETY: the library checks if a number is that of an entity.
         unsafe { ffi::rospin_dds_has_overwritten(self.writer.0) != 0 }

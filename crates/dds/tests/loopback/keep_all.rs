@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rospin_dds::{Node, PublishError, Publisher, PublisherOptions, Qos, Subscription, SubscriptionOptions};
+use rospin_dds::{Durability, Node, PublishError, Publisher, PublisherOptions, Qos, Subscription, SubscriptionOptions};
 use rospin_engine::{CallbackGroup, Executor, SpinOptions};
 
 use crate::common::{PATIENCE, Text, context, domain_id, executor, join, text, wait};
@@ -20,12 +20,16 @@ struct Slow {
 
 impl Slow {
     fn new(node: &Node, executor: &Executor) -> Self {
+        Self::with(node, executor, Qos::keep_all())
+    }
+
+    fn with(node: &Node, executor: &Executor, qos: Qos) -> Self {
         let group = executor.create_group("slow", Vec::new());
         let heard = Arc::<AtomicUsize>::default();
         let is_stuck = Arc::new(AtomicBool::new(true));
         let count = Arc::clone(&heard);
         let stuck = Arc::clone(&is_stuck);
-        let options = SubscriptionOptions::new("chatter").qos(Qos::keep_all());
+        let options = SubscriptionOptions::new("chatter").qos(qos);
         let subscription =
             node.on(&group).create_subscription(options, move |heard: &mut Vec<String>, message: Text| {
                 while stuck.load(Ordering::Relaxed) {
@@ -165,4 +169,33 @@ fn many_publishers_push_back_to_one_slow_subscription() {
         let of_it: Vec<_> = heard.iter().filter(|data| data.trim_start().starts_with(name)).cloned().collect();
         assert!(of_it == accepted, "all of `{name}` is heard, once and in order");
     }
+}
+
+#[test]
+fn a_late_subscription_that_is_stuck_gets_everything_that_was_kept() {
+    const KEPT: usize = 1500;
+    let (context, _) = context();
+    let main = executor(&context, "main");
+    let id = domain_id();
+    let (here, there) = (join(id), join(id));
+    let talker = here.ros(&context).create_node("talker").unwrap();
+    let mut qos = Qos::keep_all();
+    qos.durability = Durability::TransientLocal;
+    let publisher = talker.create_publisher::<Text>(PublisherOptions::new("chatter").qos(qos)).unwrap();
+    // Together more than a subscription has room for.
+    let padding = " ".repeat(64 << 10);
+    let published: Vec<String> = (0..KEPT).map(|number| format!("{padding}{number}")).collect();
+    for data in &published {
+        publisher.publish(text(data.clone())).unwrap();
+    }
+    let slow = Slow::with(&there.ros(&context).create_node("listener").unwrap(), &main, qos);
+    wait(&main, "the subscription is matched", slow.subscription.wait_for_publisher());
+    spinning(&main, || {
+        thread::sleep(Duration::from_millis(500));
+        slow.go_on();
+        slow.until_heard(KEPT);
+    });
+    assert_eq!(slow.subscription.missed(), 0);
+    drop(slow.subscription);
+    assert!(slow.group.into_payload().unwrap() == published, "all is heard, once and in order");
 }
