@@ -71,7 +71,7 @@ struct rospin_dds_bare *rospin_dds_bare_start (int32_t participant, int32_t topi
   pthread_mutex_init (&bare->lock, NULL);
   pthread_cond_init (&bare->changed, NULL);
   dds_qos_t *qos = dds_create_qos ();
-  dds_qset_history (qos, DDS_HISTORY_KEEP_LAST, depth);
+  dds_qset_history (qos, depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL, depth);
   dds_qset_reliability (qos, DDS_RELIABILITY_RELIABLE, DDS_INFINITY);
   dds_listener_t *listener = dds_create_listener (bare);
   dds_lset_data_available (listener, on_data);

@@ -16,12 +16,12 @@ const HEAD: usize = 16;
 /// # Panics
 /// If Cyclone DDS cannot create a participant, a writer or a reader.
 #[cfg(feature = "dds")]
-pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear) -> End {
+pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], keeps_all: bool, hear: Hear) -> End {
     use std::sync::Mutex;
 
     let (written, read) = (format!("rt/{written}"), format!("rt/{read}"));
     let hear = move |bytes: &[u8]| hear(bytes.get(HEAD..).unwrap_or_default());
-    let depth = i32::try_from(super::end::DEPTH).unwrap_or(i32::MAX);
+    let depth = (!keeps_all).then_some(super::end::DEPTH);
     let bare = rospin_dds::bare::Bare::start(&process.dds_options(), depth, [&written, &read], hear);
     let bare = Arc::new(bare);
     let (writer, buffer) = (Arc::clone(&bare), Mutex::new(Vec::new()));
@@ -30,8 +30,7 @@ pub(super) fn open_dds(process: &Process, [written, read]: [&str; 2], hear: Hear
         buffer.extend_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         buffer.extend_from_slice(&u32::try_from(data.len()).unwrap_or(u32::MAX).to_le_bytes());
         buffer.extend_from_slice(data);
-        writer.write(&mut buffer);
-        Ok(())
+        writer.write(&mut buffer)
     };
     End::new(Arc::new(send), bare)
 }

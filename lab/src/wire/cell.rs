@@ -24,6 +24,10 @@ pub(crate) enum Place {
     Processes,
     /// On two hosts, which are network namespaces; there and back. Needs root and `ip`
     Hosts,
+    /// In two processes of this machine, one way, as fast as messages can be published; keep last 1000
+    Flood,
+    /// The same, and both ends keep all messages
+    KeepAll,
     /// The other end is the node that --peer starts; there and back
     #[value(skip)]
     Peer,
@@ -31,7 +35,7 @@ pub(crate) enum Place {
 
 impl Place {
     /// The places that this program can measure by itself.
-    pub(crate) const OWN: [Self; 3] = [Self::Process, Self::Processes, Self::Hosts];
+    pub(crate) const OWN: [Self; 5] = [Self::Process, Self::Processes, Self::Hosts, Self::Flood, Self::KeepAll];
 
     /// Returns the place's name in tables.
     pub(crate) const fn name(self) -> &'static str {
@@ -39,13 +43,25 @@ impl Place {
             Self::Process => "one process",
             Self::Processes => "two processes",
             Self::Hosts => "two hosts",
+            Self::Flood => "flood",
+            Self::KeepAll => "flood, keep all",
             Self::Peer => "peer",
         }
     }
 
     /// Returns true if messages go to the other end and back.
     pub(crate) const fn is_round_trip(self) -> bool {
-        !matches!(self, Self::Process)
+        matches!(self, Self::Processes | Self::Hosts | Self::Peer)
+    }
+
+    /// Returns true if messages are published as fast as possible, and not at a rate that the ends can follow.
+    pub(crate) const fn is_flood(self) -> bool {
+        matches!(self, Self::Flood | Self::KeepAll)
+    }
+
+    /// Returns true if both ends keep all messages, and not the last 1000.
+    pub(crate) const fn keeps_all(self) -> bool {
+        matches!(self, Self::KeepAll)
     }
 }
 

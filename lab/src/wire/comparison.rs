@@ -58,11 +58,16 @@ pub(crate) struct Figures {
     pub(crate) allocations_per_message: Option<f64>,
     /// Number of messages that did not arrive.
     pub(crate) lost: f64,
+    /// Share of the messages that did not arrive, in percent of those that were published as fast as possible; 0 at
+    /// other places.
+    pub(crate) lost_percent: f64,
+    /// Number of messages that their publisher refused with an error, because there was no room.
+    pub(crate) refused: f64,
 }
 
 impl Figures {
     /// Calculates the figures of a sample; `None` if no message arrived at the fixed rate.
-    pub(crate) fn of(sample: &Sample) -> Option<Self> {
+    pub(crate) fn of(cell: Cell, sample: &Sample) -> Option<Self> {
         let at = |percent| percentile(&sample.latencies_us, percent);
         let sent = sample.sent.max(1) as f64;
         Some(Self {
@@ -74,6 +79,8 @@ impl Figures {
             wake_ups_per_message: sample.usage.wake_ups as f64 / sent,
             allocations_per_message: sample.usage.allocations.map(|count| count as f64 / sent),
             lost: sample.lost as f64,
+            lost_percent: if cell.place.is_flood() { sample.lost as f64 / sent * 100.0 } else { 0.0 },
+            refused: sample.refused as f64,
         })
     }
 
@@ -92,6 +99,8 @@ impl Figures {
             wake_ups_per_message: median(|f| f.wake_ups_per_message)?,
             allocations_per_message: percentile(&counted, 50.0),
             lost: most(|f| f.lost),
+            lost_percent: median(|f| f.lost_percent)?,
+            refused: most(|f| f.refused),
         })
     }
 }

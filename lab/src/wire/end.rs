@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use rospin_engine::{Context, ContextOptions, ExecutorHandle, ExecutorOptions, SpinOptions};
 use rospin_msgs::std_msgs::msg::UInt8MultiArray;
-use rospin_node::{PublisherOptions, SubscriptionOptions};
+use rospin_node::{PublisherOptions, Qos, SubscriptionOptions};
 
 use crate::middleware::{Middleware, Process};
 
@@ -17,7 +17,7 @@ use super::cell::Contender;
 pub(super) const THERE: &str = "wire_ping";
 /// The topic on which the other end sends messages back.
 pub(super) const BACK: &str = "wire_pong";
-/// Number of messages that a subscription keeps.
+/// Number of messages that an end keeps, unless it keeps all.
 pub(super) const DEPTH: usize = 1000;
 
 /// Function that sends a message with these bytes.
@@ -34,7 +34,8 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Opens an end that sends on the first topic and calls `hear` for messages of the second one.
+    /// Opens an end that sends on the first topic and calls `hear` for messages of the second one. Both are reliable,
+    /// and keep all messages or the last [`DEPTH`].
     ///
     /// # Errors
     /// If the middleware cannot be started, or the program was built without it; in words.
@@ -43,12 +44,13 @@ impl End {
         contender: Contender,
         process: &Process,
         topics: [&str; 2],
+        keeps_all: bool,
         hear: Hear,
     ) -> Result<Self, String> {
         match (contender, middleware) {
-            (Contender::Rospin, _) => open_node(middleware, process, topics, hear),
+            (Contender::Rospin, _) => open_node(middleware, process, topics, keeps_all, hear),
             #[cfg(feature = "dds")]
-            (Contender::Bare, Middleware::Dds) => Ok(super::bare::open_dds(process, topics, hear)),
+            (Contender::Bare, Middleware::Dds) => Ok(super::bare::open_dds(process, topics, keeps_all, hear)),
             #[cfg(feature = "zenoh")]
             (Contender::Bare, Middleware::Zenoh) => super::bare::open_zenoh(process, topics, hear),
             (Contender::Bare, other) => Err(other.missing()),
@@ -79,17 +81,24 @@ impl Drop for Spinning {
 }
 
 /// Opens an end that is a node on an executor, with a thread that spins it.
-fn open_node(middleware: Middleware, process: &Process, [written, read]: [&str; 2], hear: Hear) -> Result<End, String> {
+fn open_node(
+    middleware: Middleware,
+    process: &Process,
+    [written, read]: [&str; 2],
+    keeps_all: bool,
+    hear: Hear,
+) -> Result<End, String> {
     fn said(error: impl std::fmt::Display) -> String {
         error.to_string()
     }
     let context = Context::new(ContextOptions::new());
     let executor = context.create_executor(ExecutorOptions::new("wire"));
     let node = middleware.start(&context, process)?.create_node("wire").map_err(said)?;
-    let publisher = PublisherOptions::new(written).keep_last(DEPTH);
+    let qos = if keeps_all { Qos::keep_all() } else { Qos::keep_last(DEPTH) };
+    let publisher = PublisherOptions::new(written).qos(qos);
     let publisher = node.create_publisher::<UInt8MultiArray>(publisher).map_err(said)?;
     let group = executor.create_group("ear", ());
-    let subscription = SubscriptionOptions::new(read).keep_last(DEPTH);
+    let subscription = SubscriptionOptions::new(read).qos(qos);
     let listen = move |(): &mut (), message: &UInt8MultiArray| hear(&message.data);
     let subscription = node.on(&group).create_subscription(subscription, listen).map_err(said)?;
     let handle = executor.handle();

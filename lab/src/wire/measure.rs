@@ -15,6 +15,7 @@ use crate::middleware::Process;
 
 use super::cell::Cell;
 use super::end::{BACK, End, Hear, Sender, THERE};
+use super::flood::{self, Heard, Published};
 use super::message::{self, BEGIN, COUNTED, END, HELLO};
 use super::usage::{Reading, Usage};
 
@@ -45,6 +46,10 @@ pub(crate) enum Answer {
     Drove(Sample),
     /// Cost of the messages at the end that sends them back.
     Echoed(Usage),
+    /// Figures of an end that published as fast as it could.
+    Published(Published),
+    /// Figures of the end that heard it.
+    Heard(Heard),
 }
 
 /// Figures of the driving end.
@@ -60,6 +65,8 @@ pub(crate) struct Sample {
     pub(crate) latencies_us: Vec<f64>,
     /// Number of messages of both measurements that did not arrive.
     pub(crate) lost: u64,
+    /// Number of messages that their publisher refused with an error, because there was no room.
+    pub(crate) refused: u64,
     /// Cost of the messages at the fixed rate.
     pub(crate) usage: Usage,
 }
@@ -69,7 +76,12 @@ pub(crate) struct Sample {
 /// # Errors
 /// If the middleware cannot be started, or the other end is not found or falls silent.
 pub(crate) fn run(order: &Order) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-    Ok(if order.echoes { Answer::Echoed(echo(order)?) } else { Answer::Drove(drive(order)?) })
+    Ok(match (order.cell.place.is_flood(), order.echoes) {
+        (false, false) => Answer::Drove(drive(order)?),
+        (false, true) => Answer::Echoed(echo(order)?),
+        (true, false) => Answer::Published(flood::publish(order)?),
+        (true, true) => Answer::Heard(flood::listen(order)?),
+    })
 }
 
 /// Record of the messages that arrived at the driving end.
@@ -140,7 +152,7 @@ fn drive(order: &Order) -> Result<Sample, String> {
         move |bytes: &[u8]| ear.hear(bytes)
     });
     let topics = if place.is_round_trip() { [THERE, BACK] } else { [THERE, THERE] };
-    let end = End::open(middleware, contender, &order.process, topics, hear)?;
+    let end = End::open(middleware, contender, &order.process, topics, false, hear)?;
     let send = end.sender();
     let mut bytes = message::bytes(size.0);
     meet(&ear, &send, &mut bytes)?;
@@ -249,7 +261,7 @@ fn latency(ear: &Ear, send: &Sender, bytes: &mut [u8], period: Duration) -> Resu
     let latencies = ear.latencies.iter().map(|latency| latency.load(Ordering::Relaxed));
     let mut latencies_us: Vec<f64> = latencies.filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e3).collect();
     latencies_us.sort_by(f64::total_cmp);
-    Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, usage })
+    Ok(Sample { per_s: 0.0, sent: count, seconds, latencies_us, lost, refused: 0, usage })
 }
 
 /// Sends every message back until [`END`] arrives. Returns the cost of the messages at a fixed rate, which are those
@@ -272,7 +284,7 @@ fn echo(order: &Order) -> Result<Usage, String> {
             }
         }
     });
-    let end = End::open(middleware, contender, &order.process, [BACK, THERE], hear)?;
+    let end = End::open(middleware, contender, &order.process, [BACK, THERE], false, hear)?;
     let _ = sender.set(end.sender());
     let mut begin = None;
     let limit = MEET_WITHIN + order.duration * 2 + PATIENCE * 4;

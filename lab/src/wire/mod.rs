@@ -2,15 +2,16 @@
 //! two hosts.
 //!
 //! `cell` defines the settings that are measured. `end` is one end of a wire, and `bare` an end without an executor.
-//! `measure` drives the ends in a process, with `message` and `usage`. `runner` starts the processes: on this machine,
-//! on two `hosts`, or beside a `peer` of the user's. `comparison` has the results, and `table`, `verdict`, `plots`,
-//! `json` and `report` show them.
+//! `measure` drives the ends in a process, with `message` and `usage`, and `flood` those that publish as fast as they
+//! can. `runner` starts the processes: on this machine, on two `hosts`, or beside a `peer` of the user's. `comparison`
+//! has the results, and `table`, `verdict`, `plots`, `json` and `report` show them.
 
 #[cfg(any(feature = "dds", feature = "zenoh"))]
 mod bare;
 mod cell;
 mod comparison;
 mod end;
+mod flood;
 mod hosts;
 mod json;
 mod measure;

@@ -22,7 +22,7 @@ pub(crate) const DEFAULT_REPORT: &str = "rospin-wire.html";
 #[command(after_help = "\
 Each measurement has processes of its own: first as many messages as there can be with at most 100 (and 64 MiB) under way, then a
 fixed rate: 10 kHz in one process and 1 kHz there and back up to 16 KiB, less for larger ones. In one process latency is one way,
-otherwise there and back. CPU, wake-ups and allocations are those at the fixed rate, of both ends, without the sending thread's CPU.
+otherwise there and back; a flood goes one way. CPU, wake-ups and allocations are those at the fixed rate, of both ends, without the sending thread's CPU.
 The program needs its features: cargo build --release --manifest-path lab/Cargo.toml --features dds,zenoh
 
 A peer is a node that publishes on wire_pong what it hears on wire_ping (std_msgs/msg/UInt8MultiArray, reliable). It is started with
@@ -136,7 +136,7 @@ mod tests {
         let cells = options.cells().unwrap();
         let built = Middleware::ALL.into_iter().filter(|middleware| middleware.is_built()).count();
         // In process there is one place and one contender.
-        assert_eq!(cells.len(), 5 + (built - 1) * 5 * 3 * 2);
+        assert_eq!(cells.len(), 5 + (built - 1) * 5 * 5 * 2);
         assert_eq!((options.rounds, options.seconds), (1, Duration::from_millis(500)));
     }
 

@@ -10,6 +10,7 @@ use crate::middleware::Process;
 
 use super::cell::{Cell, Place};
 use super::comparison::{Figures, Row};
+use super::flood;
 use super::hosts::Hosts;
 use super::measure::{Answer, Order, Sample};
 use super::options::NAME;
@@ -75,7 +76,7 @@ pub(crate) fn run(options: &Options, cells: &[Cell]) -> Result<Measured, ChildEr
         progress.end();
     }
     let rows = cells.iter().zip(samples).zip(counted).map(|((cell, samples), counted)| {
-        let figures: Vec<Figures> = samples.iter().filter_map(Figures::of).collect();
+        let figures: Vec<Figures> = samples.iter().filter_map(|sample| Figures::of(*cell, sample)).collect();
         let figures = Figures::median(&figures);
         let figures = figures.map(|figures| Figures { allocations_per_message: counted, ..figures });
         Row { cell: *cell, figures }
@@ -106,7 +107,7 @@ impl Bench<'_> {
         let echo = Order { echoes: true, process: Process { number: 1, ..process.clone() }, ..drive.clone() };
         let orders = match cell.place {
             Place::Process | Place::Peer => vec![drive],
-            Place::Processes | Place::Hosts => vec![drive, echo],
+            Place::Processes | Place::Hosts | Place::Flood | Place::KeepAll => vec![drive, echo],
         };
         let peer = self.options.peer.as_deref().filter(|_| cell.place == Place::Peer);
         let _peer = peer.map(|command| Peer::start(command, cell.middleware, &process)).transpose()?;
@@ -132,11 +133,17 @@ impl Bench<'_> {
 /// Returns the driving end's sample, with the other end's cost added to it.
 fn combined(answers: Vec<Answer>) -> Sample {
     let (mut sample, mut other) = (Sample::default(), None);
+    let (mut published, mut heard) = (None, None);
     for answer in answers {
         match answer {
             Answer::Drove(driven) => sample = driven,
             Answer::Echoed(usage) => other = Some(usage),
+            Answer::Published(figures) => published = Some(figures),
+            Answer::Heard(figures) => heard = Some(figures),
         }
+    }
+    if let (Some(published), Some(heard)) = (published, heard) {
+        return flood::combined(&published, heard);
     }
     if let Some(other) = other {
         sample.usage = sample.usage.plus(other);

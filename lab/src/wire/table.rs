@@ -5,7 +5,7 @@ use rospin_report::text_table::{self, Side};
 use super::comparison::{Comparison, Row};
 use super::verdict;
 
-pub(crate) const HEADER: [(&str, Side); 11] = [
+pub(crate) const HEADER: [(&str, Side); 13] = [
     ("ends", Side::Left),
     ("size", Side::Right),
     ("over", Side::Left),
@@ -17,6 +17,8 @@ pub(crate) const HEADER: [(&str, Side); 11] = [
     ("wake-ups", Side::Right),
     ("allocs", Side::Right),
     ("lost", Side::Right),
+    ("lost %", Side::Right),
+    ("refused", Side::Right),
 ];
 
 /// Returns the table, with explanations below it.
@@ -25,7 +27,9 @@ pub(crate) fn render(comparison: &Comparison) -> String {
     let ends = comparison.measured_ends();
     format!(
         "{table}* best of rospin's for that size and place. us: one way in one process, there and back otherwise. CPU, wake-ups and\n\
-         allocations a message: at a fixed rate, {ends}. bare: the middleware, a listener and a thread.\n"
+         allocations a message: at a fixed rate, {ends}. bare: the middleware, a listener and a thread.\n\
+         flood: published as fast as possible, reliable, keep last 1000 or keep all; received a second, one way.\n\
+         refused: with an error of the publisher, because there was no room in time.\n"
     )
 }
 
@@ -56,6 +60,8 @@ pub(crate) fn cells(comparison: &Comparison) -> Vec<Vec<String>> {
             number(figures.map(|f| f.wake_ups_per_message), 2),
             number(figures.and_then(|f| f.allocations_per_message), 1),
             number(figures.map(|f| f.lost), 0),
+            number(figures.filter(|_| row.cell.place.is_flood()).map(|f| f.lost_percent), 1),
+            number(figures.filter(|_| row.cell.place.is_flood()).map(|f| f.refused), 0),
         ]
     };
     comparison.rows.iter().map(line).collect()

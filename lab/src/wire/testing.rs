@@ -19,6 +19,8 @@ fn row(middleware: Middleware, contender: Contender, messages_per_s: f64) -> Row
         wake_ups_per_message: 1.01,
         allocations_per_message: Some(2.0),
         lost: if middleware == Middleware::InProcess { 3.0 } else { 0.0 },
+        lost_percent: 0.0,
+        refused: 0.0,
     };
     let cell = Cell { place: Place::Process, size: Size(0), middleware, contender };
     Row { cell, figures: (middleware != Middleware::Zenoh).then_some(figures) }

@@ -1,7 +1,7 @@
 //! The result in sentences.
 
 use super::cell::{Cell, Contender};
-use super::comparison::{Comparison, Figures};
+use super::comparison::{Comparison, Figures, Row};
 
 /// Returns rospin's cell with the smallest figure, over the middlewares, of those with the same place and size as `of`;
 /// `None` if none of them has figures.
@@ -31,6 +31,7 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut places = Vec::new();
     let mut sentences: Vec<String> = comparison
         .beside_bare()
+        .filter(|(cell, ..)| !cell.place.is_flood())
         .filter(|(cell, ..)| {
             let group = (cell.place, cell.middleware);
             let is_first = !places.contains(&group);
@@ -39,13 +40,35 @@ pub(crate) fn sentences(comparison: &Comparison) -> Vec<String> {
         })
         .map(sentence)
         .collect();
-    let lost: f64 = comparison.rows.iter().filter_map(|row| row.figures).map(|figures| figures.lost).sum();
+    sentences.extend(comparison.beside_bare().filter(|(cell, ..)| cell.place.is_flood()).map(flooded));
+    let is_paced = |row: &&Row| !row.cell.place.is_flood();
+    let lost: f64 =
+        comparison.rows.iter().filter(is_paced).filter_map(|row| row.figures).map(|figures| figures.lost).sum();
+    if !comparison.rows.iter().any(|row| is_paced(&row)) {
+        return sentences;
+    }
     sentences.push(if lost == 0.0 {
-        "No message was lost.".to_owned()
+        "No message was lost at a fixed rate.".to_owned()
     } else {
         format!("{lost:.0} messages were lost; the table says where.")
     });
     sentences
+}
+
+/// Returns a sentence about messages that were published as fast as possible.
+fn flooded((cell, rospin, bare): (Cell, &Figures, &Figures)) -> String {
+    let ratio = |one: f64, other: f64| one / other.max(1e-9);
+    format!(
+        "{}, {}, {}: rospin receives {:.2} of the bare middleware's messages a second at {:.2} times its p99; {:.1} % are lost, {:.1} % \
+         of the bare middleware's.",
+        cell.place.name(),
+        cell.size,
+        cell.middleware.name(),
+        ratio(rospin.messages_per_s, bare.messages_per_s),
+        ratio(rospin.p99_us, bare.p99_us),
+        rospin.lost_percent,
+        bare.lost_percent,
+    )
 }
 
 #[cfg(test)]

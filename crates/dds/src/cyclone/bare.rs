@@ -59,7 +59,7 @@ unsafe extern "C" fn heard(target: *const c_void, bytes: *const u8, size: usize)
 
 impl Bare {
     /// Starts a participant in a domain that this process has not joined, a writer of the topic `written`, and a reader
-    /// of the topic `read`. Both keep the last `depth` messages. A thread that the reader wakes calls `hear` with each
+    /// of the topic `read`. Both keep the last `depth` messages, or all of them. A thread that the reader wakes calls `hear` with each
     /// message.
     ///
     /// # Panics
@@ -67,18 +67,17 @@ impl Bare {
     #[must_use]
     pub fn start(
         options: &DomainOptions,
-        depth: i32,
+        depth: Option<usize>,
         [written, read]: [&str; 2],
         hear: impl Fn(&[u8]) + Send + Sync + 'static,
     ) -> Self {
         let config = options.xml(None).expect("a configuration");
         let participant = Participant::start(options.domain_id.into(), &config, b"", &[]).expect("a participant");
         let type_name = "std_msgs::msg::dds_::UInt8MultiArray_";
-        let keeps = usize::try_from(depth).ok();
         let qos = EntityQos {
             is_reliable: true,
             is_transient_local: false,
-            depth: keeps,
+            depth,
             ignores_own: false,
             times: super::Times::default(),
             user_data: &[],
@@ -87,6 +86,8 @@ impl Bare {
         let (topic, _) = participant.topic(read, type_name).expect("a topic");
         let hear: Box<Heard> = Box::new(Box::new(hear));
         let target = std::ptr::from_ref(&*hear).cast();
+        // The library's number for a history without a limit.
+        let depth = depth.map_or(-1, |depth| i32::try_from(depth).unwrap_or(i32::MAX));
         // SAFETY: the target is dropped after the thread has ended.
         let raw = unsafe { rospin_dds_bare_start(participant.number(), topic.number(), depth, target, heard) };
         assert!(!raw.is_null(), "a reader");
@@ -95,10 +96,10 @@ impl Bare {
 
     /// Sends a message, encapsulation header first, and leaves the vector empty.
     ///
-    /// # Panics
-    /// If the message cannot be sent.
-    pub fn write(&self, bytes: &mut Vec<u8>) {
-        self.writer.write(bytes).expect("there is room");
+    /// # Errors
+    /// If there is no room for the message in time, or it cannot be sent; in words.
+    pub fn write(&self, bytes: &mut Vec<u8>) -> Result<(), String> {
+        self.writer.write(bytes).map_err(|code| code.to_string())
     }
 }
 
