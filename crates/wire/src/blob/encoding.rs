@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use serde::ser::{Error as _, Serialize, Serializer};
 
 use super::Blob;
-use crate::cdr::{BLOB, SharedBytes};
+use crate::cdr::{BLOB, LENT, SharedBytes};
 
 impl Serialize for Blob {
     #[inline]
@@ -15,11 +15,23 @@ impl Serialize for Blob {
         let serialize = |bytes: &[u8]| {
             if serializer.is_human_readable() {
                 serializer.collect_seq(bytes)
+            } else if self.is_only_reader() {
+                serializer.serialize_newtype_struct(LENT, &Raw(bytes))
             } else {
                 serializer.serialize_bytes(bytes)
             }
         };
         self.read_in_place(serialize).map_err(S::Error::custom)?
+    }
+}
+
+/// The bytes inside the newtype of memory that nobody else reads.
+struct Raw<'a>(&'a [u8]);
+
+impl Serialize for Raw<'_> {
+    #[inline]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
     }
 }
 

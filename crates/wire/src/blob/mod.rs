@@ -163,6 +163,11 @@ impl Blob {
         }
     }
 
+    /// Returns true if the bytes are in memory of a device, and no clone of this blob shares it.
+    fn is_only_reader(&self) -> bool {
+        matches!(&self.0, Held::Lent(lent) if Arc::strong_count(lent) == 1)
+    }
+
     /// Returns the bytes as a vector. Copies them if they are shared with a clone or a payload.
     #[must_use]
     pub fn into_vec(self) -> Vec<u8> {

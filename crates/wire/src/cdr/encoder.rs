@@ -8,26 +8,40 @@ use serde::{Serialize, ser};
 
 use super::CdrError;
 use super::bulk::{Bulk, BulkEncoder};
+use super::gap::{Gap, LENT, Search};
 
 /// Encoder that appends values to a vector, little-endian.
 #[derive(Debug)]
 pub struct Encoder<'a> {
     bytes: &'a mut Vec<u8>,
-    /// The position from which alignment is counted.
+    /// The position from which alignment is counted. Bytes that were left out move it back, below zero if need be.
     start: usize,
+    /// The search for bytes that are left out, if there may be any.
+    search: Option<Search<'a>>,
 }
 
 impl<'a> Encoder<'a> {
     /// Returns an encoder that appends to `bytes`, and counts alignment from their end.
     pub fn new(bytes: &'a mut Vec<u8>) -> Self {
         let start = bytes.len();
-        Self { bytes, start }
+        Self { bytes, start, search: None }
+    }
+
+    /// Returns an encoder that leaves out the bytes of one blob for which `is_lent` returns true.
+    pub(super) fn around(bytes: &'a mut Vec<u8>, is_lent: &'a dyn Fn(&[u8]) -> bool) -> Self {
+        let search = Search { is_lent, is_next: false, found: None };
+        Self { search: Some(search), ..Self::new(bytes) }
+    }
+
+    /// Returns the place of the bytes that were left out, if there are any.
+    pub(super) fn gap(&self) -> Option<Gap> {
+        self.search.as_ref().and_then(|search| search.found)
     }
 
     /// Pads with zeros up to a multiple of `size`, which is a power of two.
     #[inline]
     pub(super) fn align(&mut self, size: usize) {
-        let position = self.bytes.len() - self.start;
+        let position = self.bytes.len().wrapping_sub(self.start);
         let padding = position.wrapping_neg() & (size - 1);
         if padding > 0 {
             self.bytes.resize(self.bytes.len() + padding, 0);
@@ -38,6 +52,19 @@ impl<'a> Encoder<'a> {
     #[inline]
     pub(super) fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Leaves out bytes if they are those that are searched for. Otherwise does nothing, and returns false.
+    #[cold]
+    fn leave_out(&mut self, bytes: &[u8]) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let is_next = std::mem::take(&mut search.is_next);
+        if !is_next || search.found.is_some() || bytes.is_empty() || !(search.is_lent)(bytes) {
+            return false;
+        }
+        search.found = Some(Gap { at: self.bytes.len(), address: bytes.as_ptr().addr(), length: bytes.len() });
+        self.start = self.start.wrapping_sub(bytes.len());
+        true
     }
 
     /// Writes the length of a sequence.
@@ -111,7 +138,9 @@ impl ser::Serializer for &mut Encoder<'_> {
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<(), CdrError> {
         self.put_length(bytes.len())?;
-        self.put(bytes);
+        if self.search.is_none() || !self.leave_out(bytes) {
+            self.put(bytes);
+        }
         Ok(())
     }
 
@@ -138,10 +167,15 @@ impl ser::Serializer for &mut Encoder<'_> {
 
     #[inline]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<(), CdrError> {
-        match Bulk::named(name) {
-            Some(bulk) => value.serialize(BulkEncoder { encoder: self, bulk }),
-            None => value.serialize(self),
+        if let Some(bulk) = Bulk::named(name) {
+            return value.serialize(BulkEncoder { encoder: self, bulk });
         }
+        if let Some(search) = &mut self.search
+            && name == LENT
+        {
+            search.is_next = true;
+        }
+        value.serialize(self)
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(

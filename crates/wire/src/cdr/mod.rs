@@ -19,6 +19,7 @@ mod bulk;
 mod decoder;
 mod encoder;
 mod error;
+mod gap;
 mod payload;
 
 use std::marker::PhantomData;
@@ -31,8 +32,10 @@ pub(crate) use bulk::{ARRAYS, SEQUENCES};
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 pub use error::CdrError;
+pub use gap::Gap;
+pub(crate) use gap::LENT;
 pub use payload::{
-    HEADER, PayloadError, append_payload, from_payload, from_payload_with, from_shared_payload,
+    HEADER, PayloadError, append_payload, append_payload_around, from_payload, from_payload_with, from_shared_payload,
     from_shared_payload_with, to_payload,
 };
 

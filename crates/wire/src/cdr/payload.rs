@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 
-use super::{ByteOrder, CdrError, Decoder, append, from_bytes_with};
+use super::{ByteOrder, CdrError, Decoder, Encoder, Gap, append, from_bytes_with};
 
 /// The header of little-endian CDR version 1, without options.
 pub const HEADER: [u8; 4] = [0, 1, 0, 0];
@@ -47,6 +47,23 @@ pub fn append_payload<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) -> 
     bytes.extend_from_slice(&HEADER);
     // Alignment is counted from the start of the value, which is after the header.
     append(bytes, value)
+}
+
+/// Does what [`append_payload`] does, but leaves out the bytes of one [`Blob`](crate::Blob) for which `is_lent` returns
+/// true, and returns the place where they belong. They are in [memory](crate::BlobMemory) that no clone of the blob
+/// shares. The payload is complete if the result is `None`.
+///
+/// # Errors
+/// If CDR cannot represent the value. The bytes that were written before stay.
+pub fn append_payload_around<T: Serialize + ?Sized>(
+    bytes: &mut Vec<u8>,
+    value: &T,
+    is_lent: &dyn Fn(&[u8]) -> bool,
+) -> Result<Option<Gap>, CdrError> {
+    bytes.extend_from_slice(&HEADER);
+    let mut encoder = Encoder::around(bytes, is_lent);
+    value.serialize(&mut encoder)?;
+    Ok(encoder.gap())
 }
 
 /// Decodes the value after the header. Bytes after the value are ignored, because they are padding.
