@@ -24,6 +24,8 @@ pub struct Domain(Arc<Inner>);
 
 struct Inner {
     domain_id: u16,
+    /// True with DDS Security.
+    is_secured: bool,
     feed: Arc<Feed>,
     // Fields are dropped in this order: others learn that the process has no nodes, its thread ends, discovery ends,
     // and then the process leaves the domain.
@@ -93,11 +95,19 @@ impl Domain {
         feed.set_own_participant(&participant.guid());
         let discovery = Discovery::start(&participant, &feed).map_err(failed)?;
         let announced = Announced::new(&participant, &feed).map_err(failed)?;
-        let pairs = AtomicU32::new(0);
+        let (pairs, is_secured) = (AtomicU32::new(0), options.security != Security::Off);
         let ready = Ready::start().map_err(|error| JoinError::Participant { domain_id, reason: error.to_string() })?;
-        let inner =
-            Inner { domain_id, feed, announced, ready, _discovery: discovery, participant, _number: number, pairs };
-        Ok(Self(Arc::new(inner)))
+        Ok(Self(Arc::new(Inner {
+            domain_id,
+            is_secured,
+            feed,
+            announced,
+            ready,
+            _discovery: discovery,
+            participant,
+            _number: number,
+            pairs,
+        })))
     }
 
     /// Returns a [`Ros`] that creates nodes of this domain, whose callbacks run on executors of `context`.
@@ -110,6 +120,10 @@ impl Domain {
     #[must_use]
     pub fn domain_id(&self) -> u16 {
         self.0.domain_id
+    }
+
+    pub(crate) fn is_secured(&self) -> bool {
+        self.0.is_secured
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {

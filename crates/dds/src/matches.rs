@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use rospin_engine::Waiters;
-use rospin_node::{Awaited, EndEvents, Matches, QosPolicy};
+use rospin_node::{Awaited, EndEvents, Gid, Matches, QosPolicy};
 
 use crate::cyclone::{Guid, Handle, Listen, Probe, ReaderProbe};
 use crate::entries::prefix_of;
@@ -203,6 +203,14 @@ impl Bond {
     /// Returns true if a reader may get a writer's next message. Neither blocks nor locks.
     pub(crate) fn is_heard(&self) -> bool {
         self.is_heard.load(Ordering::Acquire)
+    }
+
+    /// Returns true if a reader may get a writer's next message that is none of `known`. Locks for a moment.
+    pub(crate) fn is_heard_besides(&self, known: &[Gid]) -> bool {
+        let state = self.lock();
+        let is_known =
+            |handle: &Handle| self.feed.peer(*handle).is_some_and(|peer| known.contains(&Gid::new(peer.guid)));
+        !state.first.iter().all(is_known) || !state.unsure.keys().all(is_known)
     }
 
     /// Returns true if a request of the client whose writer is `requester` can be answered now, false while the
@@ -418,14 +426,22 @@ impl Listen for Ear {
 }
 
 /// Matches of a subscription, as the node asks for them.
-pub(crate) struct Matched(pub(crate) Arc<Bond>);
+pub(crate) struct Matched {
+    pub(crate) bond: Arc<Bond>,
+    /// Id of the subscription's reader.
+    pub(crate) id: Gid,
+}
 
 impl Matches for Matched {
     fn count(&self) -> usize {
-        self.0.count()
+        self.bond.count()
     }
 
     fn wait(&self) -> Awaited<()> {
-        Box::pin(self.0.wait())
+        Box::pin(self.bond.wait())
+    }
+
+    fn id(&self) -> Option<Gid> {
+        Some(self.id)
     }
 }

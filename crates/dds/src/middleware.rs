@@ -25,6 +25,11 @@ impl Middleware for Domain {
         Some(rospin_node::CYCLONE_DDS_THREADS)
     }
 
+    fn network(&self) -> String {
+        // What DDS Security lets nobody else read is not for memory that processes share.
+        if self.is_secured() { String::new() } else { format!("dds/{}", self.domain_id()) }
+    }
+
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {
         Ok(Box::new(DdsNode::new(self, name)))
     }

@@ -58,6 +58,10 @@ impl PublisherEnd for DdsPublisher {
         self.latched || self.bond.is_heard()
     }
 
+    fn is_heard_besides(&self, known: &[Gid]) -> bool {
+        self.latched || self.bond.is_heard_besides(known)
+    }
+
     fn gid(&self) -> Gid {
         Gid::new(self.writer.guid())
     }

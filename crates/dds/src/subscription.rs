@@ -75,7 +75,8 @@ pub(crate) fn subscribe(
     if let Some(room) = room {
         room.is_of(reader.probe());
     }
+    let id = Gid::new(reader.guid());
     let listed = node.list(&[reader.guid()], &[]);
     let reader = Box::new(DdsSubscription { _listed: listed, _reader: reader });
-    Ok(SubscriptionEnd { reader, matches: Box::new(Matched(Arc::clone(&bond))) })
+    Ok(SubscriptionEnd { reader, matches: Box::new(Matched { bond: Arc::clone(&bond), id }) })
 }

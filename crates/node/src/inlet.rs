@@ -2,12 +2,13 @@
 //! arrival noted, and each message in an envelope.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rospin_engine::{Clock, Pushed};
 
 use crate::envelope::Envelope;
 use crate::events::EndEvents;
-use crate::info::Packet;
+use crate::info::{Gid, Packet};
 
 /// The way of encoded messages into the queue of a subscription, for threads that receive. Clones are the same way.
 ///
@@ -19,10 +20,15 @@ pub struct Inlet {
     /// Record of the subscription's events, if it must be told of each arrival.
     told: Option<EndEvents>,
     keeps_all: bool,
+    /// Function that says by their publisher which messages do not come this way.
+    other_way: Option<Arc<OtherWay>>,
 }
 
 /// The largest number of free places that are kept for messages which cannot be refused any more.
 const RESERVE_MAX: usize = 512;
+
+/// Function that returns true for publishers whose messages come another way.
+type OtherWay = dyn Fn(Gid) -> bool + Send + Sync;
 
 impl Inlet {
     pub(crate) fn new(
@@ -32,7 +38,7 @@ impl Inlet {
         keeps_all: bool,
     ) -> Self {
         let told = if events.is_timed() { Some(events.clone()) } else { None };
-        Self { queue, clock, told, keeps_all }
+        Self { queue, clock, told, keeps_all, other_way: None }
     }
 
     /// Returns true if the subscription is reliable and keeps all messages: one that has no room should stay with its
@@ -73,6 +79,14 @@ impl Inlet {
         self.queue.places().is_none_or(|places| places.free >= places.depth.div_ceil(2))
     }
 
+    /// Returns the way of messages whose publishers have no other one: [`push`](Self::push) ignores messages, and those
+    /// that are missing before them, if `has_other_way` returns true for their publisher. It is called on the threads
+    /// that receive.
+    #[must_use]
+    pub fn except(&self, has_other_way: impl Fn(Gid) -> bool + Send + Sync + 'static) -> Self {
+        Self { other_way: Some(Arc::new(has_other_way)), ..self.clone() }
+    }
+
     /// Adds a message, on any thread. In a full queue the oldest message makes room, and is counted as lost. So are the
     /// `missing` messages: those that never arrived, as far as the caller can tell.
     ///
@@ -80,6 +94,11 @@ impl Inlet {
     /// room is not dropped on the calling thread, where the middleware may hold locks, but by the executor that takes
     /// the new message, or by a publisher of this process that displaces that one in turn.
     pub fn push(&self, packet: Packet, missing: u64) {
+        if let (Some(has_other_way), Some((publisher, _))) = (&self.other_way, packet.way().identity())
+            && has_other_way(publisher)
+        {
+            return;
+        }
         drop(self.begin(packet, missing));
     }
 

@@ -68,6 +68,7 @@ mod events;
 mod graph;
 mod inlet;
 mod link;
+mod loan;
 mod local_topics;
 mod middleware;
 mod network;
@@ -133,6 +134,7 @@ pub use info::{Gid, MessageInfo, Packet, Publication, RequestId};
 pub use inlet::Inlet;
 pub use introspection::{ServiceEvent, ServiceIntrospectionState};
 pub use lifecycle::{Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher};
+pub use loan::{LentBytes, LoanedBytes};
 pub use matches::{Awaited, Matches};
 pub use message::{Encode, Message, Outgoing, ServiceInterface, ServicePart};
 pub use middleware::{
@@ -150,6 +152,7 @@ pub use qos::{Durability, History, Liveliness, Qos, Reliability};
 pub use request_inbox::{RequestInbox, RequestInlet};
 #[doc(no_inline)]
 pub use rospin_macros::Parameters;
+pub use rospin_wire::cdr::Gap;
 pub use rospin_wire::{Blob, BlobMemory, BlobMemoryError};
 pub use serialized::SerializedMessage;
 pub use service::Service;

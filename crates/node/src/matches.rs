@@ -2,6 +2,8 @@
 
 use std::pin::Pin;
 
+use crate::info::Gid;
+
 /// A boxed future, as the methods of a middleware return it.
 pub type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -13,4 +15,10 @@ pub trait Matches: Send + Sync + 'static {
 
     /// Returns a future that resolves once there is at least one match.
     fn wait(&self) -> Awaited<()>;
+
+    /// Returns the id of a subscription's end, by which a publisher of the same middleware [tells](
+    /// crate::PublisherEnd::is_heard_besides) it from others. The default is `None`: it cannot.
+    fn id(&self) -> Option<Gid> {
+        None
+    }
 }

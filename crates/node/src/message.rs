@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rospin_wire::cdr::{CdrError, PayloadError, append_payload, from_shared_payload};
+use rospin_wire::cdr::{CdrError, Gap, PayloadError, append_payload, append_payload_around, from_shared_payload};
 pub use rospin_wire::{Message, ServiceInterface, ServicePart};
 use serde::Serialize;
 
@@ -14,12 +14,24 @@ pub trait Encode: Clone + Send + Sync + 'static {
     /// Appends the message to `payload`: the header of CDR, and then the encoded value.
     #[doc(hidden)]
     fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError>;
+
+    /// Does the same, but leaves out bytes of a blob for which `is_lent` returns true. Returns the place where they
+    /// belong; `None` if none are left out.
+    #[doc(hidden)]
+    fn append_around(&self, payload: &mut Vec<u8>, is_lent: &dyn Fn(&[u8]) -> bool) -> Result<Option<Gap>, CdrError> {
+        let _ = is_lent;
+        self.append_to(payload).map(|()| None)
+    }
 }
 
 impl<T: Serialize + Clone + Send + Sync + 'static> Encode for T {
     #[inline]
     fn append_to(&self, payload: &mut Vec<u8>) -> Result<(), CdrError> {
         append_payload(payload, self)
+    }
+
+    fn append_around(&self, payload: &mut Vec<u8>, is_lent: &dyn Fn(&[u8]) -> bool) -> Result<Option<Gap>, CdrError> {
+        append_payload_around(payload, self, is_lent)
     }
 }
 
@@ -37,6 +49,10 @@ pub trait Outgoing<M> {
     /// Returns the message as subscriptions of this process share it. A message behind a reference is cloned.
     #[doc(hidden)]
     fn into_shared(self) -> Arc<M>;
+
+    /// Returns true if nobody has the message besides the publisher that it is given to.
+    #[doc(hidden)]
+    fn is_given_away(&self) -> bool;
 }
 
 impl<M: Encode> Outgoing<M> for M {
@@ -46,6 +62,10 @@ impl<M: Encode> Outgoing<M> for M {
 
     fn into_shared(self) -> Arc<M> {
         Arc::new(self)
+    }
+
+    fn is_given_away(&self) -> bool {
+        true
     }
 }
 
@@ -57,6 +77,10 @@ impl<M: Encode> Outgoing<M> for Arc<M> {
     fn into_shared(self) -> Self {
         self
     }
+
+    fn is_given_away(&self) -> bool {
+        Arc::strong_count(self) == 1 && Arc::weak_count(self) == 0
+    }
 }
 
 impl<M: Encode> Outgoing<M> for &M {
@@ -66,6 +90,10 @@ impl<M: Encode> Outgoing<M> for &M {
 
     fn into_shared(self) -> Arc<M> {
         Arc::new(self.clone())
+    }
+
+    fn is_given_away(&self) -> bool {
+        false
     }
 }
 

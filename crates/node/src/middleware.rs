@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use rospin_engine::{ForeignThread, ForeignThreads, Source};
+use rospin_wire::cdr::Gap;
 
 use crate::error::CallError;
 use crate::error::PublishError;
@@ -22,6 +23,7 @@ use crate::events::EndEvents;
 use crate::graph::Graph;
 use crate::info::{Gid, RequestId};
 use crate::inlet::Inlet;
+use crate::loan::LentBytes;
 use crate::matches::{Awaited, Matches};
 use crate::names::{FullName, NodeName, TypeName};
 use crate::qos::Qos;
@@ -69,6 +71,12 @@ pub trait Middleware: Send + Sync + 'static {
     /// is none.
     fn threads(&self) -> Option<ForeignThreads> {
         None
+    }
+
+    /// Returns the name of the network: of two middlewares on one machine whose networks have different names, no ends
+    /// are ever matched. It is empty, by default, if the middleware cannot tell.
+    fn network(&self) -> String {
+        String::new()
     }
 
     /// Announces a node, which is in the graphs of other processes until the returned value is dropped.
@@ -162,6 +170,42 @@ pub trait PublisherEnd: Matches {
     /// Returns the publisher's id: the one that subscriptions of other processes see in the
     /// [publication](crate::Publication) of each message.
     fn gid(&self) -> Gid;
+
+    /// Returns true if a subscription of another process may get the next message that is none of `known`, which are
+    /// subscriptions by their [ids](Matches::id). Locks for a moment. A middleware that cannot tell them apart answers
+    /// as [`is_heard`](Self::is_heard) does, which is the default.
+    fn is_heard_besides(&self, known: &[Gid]) -> bool {
+        let _ = known;
+        self.is_heard()
+    }
+
+    /// Returns true if it lends memory, from which subscriptions of other processes read without a copy. The default is
+    /// false.
+    fn can_lend(&self) -> bool {
+        false
+    }
+
+    /// Lends memory for so many bytes of a message; `None` if there is none.
+    fn lend(&self, length: usize) -> Option<Box<dyn LentBytes>> {
+        let _ = length;
+        None
+    }
+
+    /// Returns true if those are all bytes of memory that it has lent and has not got back.
+    fn has_lent(&self, bytes: &[u8]) -> bool {
+        let _ = bytes;
+        false
+    }
+
+    /// Does what [`publish`](Self::publish) does with a payload that has a gap: the bytes that belong there are in
+    /// memory that it [has lent](Self::has_lent), where nobody reads them after this call, but subscriptions.
+    ///
+    /// # Errors
+    /// As those of [`publish`](Self::publish).
+    fn publish_around(&self, payload: &mut Vec<u8>, gap: Gap) -> Result<(), PublishError> {
+        let _ = (payload, gap);
+        Err(PublishError::Failed { topic: String::new(), reason: "the middleware lends no memory".to_owned() })
+    }
 
     /// Notes a message that is not sent, because no subscription would get it. A middleware that numbers messages
     /// counts it. A subscription that was matched before, and is matched again later, learns from the numbers how many

@@ -10,6 +10,7 @@ use crate::error::TopicError;
 use crate::events::EndEvents;
 use crate::graph::Presence;
 use crate::link::{PublisherLink, depth};
+use crate::loan::LoanedBytes;
 use crate::matches::Matches;
 use crate::message::{Encode, Message, Outgoing};
 use crate::names::TypeName;
@@ -95,6 +96,42 @@ impl<M: Encode> Publisher<M> {
     /// Subscriptions of other processes do not get it then.
     pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         self.0.link.publish(message)
+    }
+
+    /// Returns true if the publisher lends memory from which subscriptions of other processes read without a copy. It
+    /// depends on the middleware, on the message's type and on the quality of service.
+    #[must_use]
+    pub fn can_loan_messages(&self) -> bool {
+        self.0.link.can_lend()
+    }
+
+    /// Borrows memory for so many bytes of a message. They are written like a slice, then put into the message, which
+    /// is [published](Self::publish) by value:
+    ///
+    /// ```
+    /// # use rospin::{Context, ContextOptions, Ros};
+    /// use rospin::msgs::std_msgs::msg::UInt8MultiArray;
+    ///
+    /// # let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// # let node = ros.create_node("camera")?;
+    /// let publisher = node.create_publisher::<UInt8MultiArray>("frames")?;
+    /// let mut pixels = publisher.borrow_loaned_bytes(1920 * 1080);
+    /// pixels.fill(7);
+    /// publisher.publish(UInt8MultiArray { data: pixels.into(), ..Default::default() })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// If the publisher [can lend](Self::can_loan_messages), its other processes on this machine read the bytes where
+    /// they are. It is safe to do anything else with them: bytes that this process can still read after `publish`,
+    /// because it has a clone, published a reference, or has subscriptions of its own, are copied, and so are those that
+    /// go to other machines. If the publisher cannot lend, or has lent all that it has, the bytes are in memory of this
+    /// process, and nothing else is different.
+    ///
+    /// Does not block. Memory that was not lent before is mapped, which takes a system call for each page of it.
+    #[doc(alias = "borrow_loaned_message")]
+    #[must_use]
+    pub fn borrow_loaned_bytes(&self, length: usize) -> LoanedBytes {
+        self.0.link.lend(length).map_or_else(|| LoanedBytes::own(length), LoanedBytes::lent)
     }
 
     /// Gives a sign of life without a message, for a publisher whose [liveliness](crate::Liveliness) is manual. Each

@@ -25,6 +25,10 @@ impl Middleware for Session {
         Some(rospin_node::ZENOH_THREADS)
     }
 
+    fn network(&self) -> String {
+        format!("zenoh/{}", self.domain_id())
+    }
+
     fn create_node(&self, name: &NodeName) -> Result<Box<dyn NodeEnd>, Refused> {
         Ok(Box::new(ZenohNode::new(self, name)?))
     }

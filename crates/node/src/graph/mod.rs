@@ -264,6 +264,13 @@ impl Graph {
         self.lock().endpoints.values().filter(|endpoint| endpoint.kind == kind && endpoint.name == name).count()
     }
 
+    /// Returns true if the publisher with that id is known, and publishes on that topic. It takes time that grows with
+    /// the number of endpoints.
+    #[must_use]
+    pub fn has_publisher(&self, topic: &str, publisher: Gid) -> bool {
+        self.publishers(topic).contains(&Some(publisher))
+    }
+
     /// Returns the ids of the publishers of that topic, each `None` if the middleware does not tell it.
     pub(crate) fn publishers(&self, topic: &str) -> Vec<Option<Gid>> {
         let state = self.lock();
@@ -285,12 +292,14 @@ impl Graph {
     }
 
     /// Returns true if ends are connected only where the offered quality of service meets the demanded one.
-    pub(crate) fn matches_qos(&self) -> bool {
+    #[must_use]
+    pub fn matches_qos(&self) -> bool {
         self.matching == Matching::ByName
     }
 
     /// Returns the part of a type that ends must have in common to be connected.
-    pub(crate) fn type_key(&self, type_name: &TypeName) -> String {
+    #[must_use]
+    pub fn type_key(&self, type_name: &TypeName) -> String {
         match (self.matching, &type_name.hash) {
             (Matching::ByName, _) => type_name.to_string(),
             (Matching::ByHash, None) => format!("{type_name} without hash"),

@@ -23,6 +23,7 @@ use crate::error::PublishError;
 use crate::error::Refused;
 use crate::events::EndEvents;
 use crate::info::{Gid, Origin, Packet};
+use crate::loan::LentBytes;
 use crate::local_topics::{Keeper, LocalEnd, LocalTopics};
 use crate::matches::{Awaited, Matches};
 use crate::message::{Encode, Outgoing};
@@ -218,6 +219,21 @@ impl<M: Encode> PublisherLink<M> {
         }
     }
 
+    /// Returns true if the middleware lends memory for messages.
+    pub(crate) fn can_lend(&self) -> bool {
+        self.outside.as_ref().is_some_and(|outside| outside.end.can_lend())
+    }
+
+    /// Returns memory that the middleware lends for so many bytes of a message, if it does.
+    pub(crate) fn lend(&self, length: usize) -> Option<Box<dyn LentBytes>> {
+        self.outside.as_ref().and_then(|outside| outside.end.lend(length))
+    }
+
+    /// Returns true if nobody in this process gets the message, or has it besides its publisher.
+    fn leaves_for_good(&self, message: &impl Outgoing<M>) -> bool {
+        message.is_given_away() && !self.here.is_latched && self.here.topic.subscription_count() == 0
+    }
+
     pub(crate) fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
         if self.is_timed {
@@ -239,6 +255,19 @@ impl<M: Encode> PublisherLink<M> {
             return Ok(());
         };
         let mut payload = room.buffer();
+        if !crosses && end.can_lend() && self.leaves_for_good(&message) {
+            let gap = message.message().append_around(&mut payload, &|bytes| end.has_lent(bytes));
+            let gap = gap.map_err(|error| failed(error.to_string()))?;
+            room.note(payload.len());
+            // A subscription of this process that came meanwhile did not come in time for this message.
+            self.here.next_number();
+            let sent = match gap {
+                Some(gap) => end.publish_around(&mut payload, gap),
+                None => end.publish(&mut payload),
+            };
+            BUFFER.set(payload);
+            return sent;
+        }
         let encoded = message.message().append_to(&mut payload).map_err(|error| failed(error.to_string()));
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
