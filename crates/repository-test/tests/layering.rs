@@ -44,7 +44,9 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
         "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario", "rospin-msgs"]),
         "rospin-macros" => Some(&[]),
-        "rospin-zenoh" | "rospin-dds" => Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"]),
+        "rospin-zenoh" | "rospin-dds" | "rospin-local" => {
+            Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"])
+        }
         // rclrs and R2R have nodes of their own.
         "rospin-rclrs" | "rospin-r2r" => Some(&["rospin-engine"]),
         "rospin-repository-test" => Some(&[]),
