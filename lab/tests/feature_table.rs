@@ -48,9 +48,9 @@ const ROWS: [Row; 19] = [
     row(
         "Loaned messages (zero-copy)",
         ALL,
-        "no; a large message is received without a copy",
-        "crates/node/tests/node/blob.rs",
-        "a_subscription_does_not_copy_the_bytes_of_a_large_message",
+        "bytes of messages, with `rospin-local`",
+        "crates/local/tests/paths.rs",
+        "a_loan_is_read_where_it_was_written",
     ),
     row(
         "Tunable QoS settings",
