@@ -12,9 +12,11 @@ use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
-use crate::reason::{self, Trials};
+use crate::reason;
+use crate::remedies::Trials;
 use crate::report::{AcceleratorLoad, AcceleratorUse, CallbackBound, CoreLoad, Report};
 use crate::solve::solve;
+use crate::starvation;
 use crate::system::{Policy, System};
 use crate::weakly;
 
@@ -158,7 +160,8 @@ impl<'a> Analysis<'a> {
             weakly::misses(&known, number, of, paces[number].map(|pace| pace.gap))
         };
         let trials = Trials::default();
-        let callback = |number: usize| self.callback(system, solution, &trials, number, misses(number));
+        let starves = starvation::of(system, solution);
+        let callback = |number: usize| self.callback(system, solution, (&trials, &starves), number, misses(number));
         let callbacks = (0..system.callbacks.len()).map(callback).collect();
         let mut windows = Windows::default();
         let chain = |chain| chains::bound(self.scenario, solution, &known, &paces, &mut windows, chain);
@@ -187,7 +190,7 @@ impl<'a> Analysis<'a> {
         &self,
         system: &System,
         solution: &Solution,
-        trials: &Trials,
+        (trials, starves): (&Trials, &[bool]),
         number: usize,
         misses: Option<u64>,
     ) -> CallbackBound {
@@ -200,7 +203,8 @@ impl<'a> Analysis<'a> {
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| reason::of(system, solution, trials, number)),
+            not_proven: bound.is_none().then(|| reason::of(system, solution, trials, starves, number)),
+            unbounded: bound.is_none().then(|| reason::kind(system, solution, starves, number)),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,

@@ -3,51 +3,32 @@
 //! Bounds depend on each other, so a missing one often makes others missing. The reason is looked for where that
 //! begins: at a publisher without a bound, then at what asks for more time than there is.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::budget::{Budget, Stop};
+use crate::budget::Stop;
 use crate::known::Solution;
-use crate::solve::solve;
+use crate::remedies::{self, Trials};
+use crate::report::Unbounded;
+use crate::starvation;
 use crate::system::{Policy, System};
 
-/// Largest number of callbacks of a system in which other numbers of threads are tried.
-const TRIED_MAX: usize = 100;
-/// Units of work for each number of threads that is tried.
-const WORK: u64 = 4_000_000;
-
-/// For executors and numbers of threads that were tried, which callbacks have a bound then.
-#[derive(Default)]
-pub(crate) struct Trials(RefCell<BTreeMap<(usize, u64), Vec<bool>>>);
-
-impl Trials {
-    /// Returns true if a callback has a bound when its executor has so many threads.
-    fn is_bounded(&self, system: &System, callback: usize, threads: u64) -> bool {
-        let executor = system.callbacks[callback].executor;
-        let mut tried = self.0.borrow_mut();
-        let known = tried.entry((executor, threads)).or_insert_with(|| {
-            let mut changed = system.clone();
-            changed.executors[executor].threads = threads;
-            let solution = solve(&changed, &Budget::of(WORK, None));
-            solution.found.iter().map(|found| found.bound.is_some()).collect()
-        });
-        known[callback]
-    }
-}
-
 /// Returns the reason for which a callback has no bound, in words.
-pub(crate) fn of(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
+pub(crate) fn of(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
     let root = root(system, solution, callback);
     let reason = match solution.found[root].stop {
         Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
-        Stop::Limit(_) | Stop::Other => overload(system, solution, trials, root),
+        Stop::Limit(_) | Stop::Other => overload(system, solution, trials, starves, root),
     };
     if root == callback {
         reason
     } else {
         format!("`{}` has none, which releases it: {reason}", system.callbacks[root].name)
     }
+}
+
+/// Returns the kind of that reason.
+pub(crate) fn kind(system: &System, solution: &Solution, starves: &[bool], callback: usize) -> Unbounded {
+    starvation::kind(system, starves, root(system, solution, callback), callback)
 }
 
 /// Returns the first callback without a bound on the way of the messages to this one.
@@ -63,7 +44,7 @@ fn root(system: &System, solution: &Solution, callback: usize) -> usize {
 }
 
 /// Returns what asks for too much time where the callback runs, in words.
-fn overload(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
+fn overload(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     if let Some(place) = (0..system.callbacks.len())
@@ -80,7 +61,7 @@ fn overload(system: &System, solution: &Solution, trials: &Trials, callback: usi
         );
     }
     if executor.threads > 1 {
-        on_threads(system, solution, trials, callback)
+        on_threads(system, solution, trials, starves, callback)
     } else {
         on_thread(system, solution, callback)
     }
@@ -153,8 +134,8 @@ fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize)
     shares.max_by(|one, other| one.1.total_cmp(&other.1)).map_or("", |(name, _)| name)
 }
 
-/// Returns the reason on several threads: the group, and what may keep all threads busy meanwhile.
-fn on_threads(system: &System, solution: &Solution, trials: &Trials, callback: usize) -> String {
+/// Returns the reason on several threads: the group, what may keep all threads busy meanwhile, and if it may starve.
+fn on_threads(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let (own, waits) = shares(system, solution, |other| other == callback || plan.mates.contains(&other));
@@ -164,36 +145,32 @@ fn on_threads(system: &System, solution: &Solution, trials: &Trials, callback: u
     } else {
         String::new()
     };
-    let starves = match (executor.policy, plan.mates.first()) {
-        (Policy::WaitSet { .. }, Some(mate)) => format!(
-            "; it may starve, because a wait set with several threads passes over a group that is held, as by `{}`",
-            system.callbacks[*mate].name
-        ),
-        _ => String::new(),
-    };
-    let change = match threads(system, trials, callback) {
-        Some(count) => format!("; with {count} threads it has a bound"),
-        None => String::new(),
-    };
-    format!(
-        "group `{}` asks for {:.1} % of a thread{held}, and the rest of `{}` for {:.1} %, which may keep its {} threads busy \
-         whenever the group has something to run{starves}{change}",
+    let others = format!(
+        "group `{}` asks for {:.1} % of a thread{held}, and the rest of `{}` for {:.1} %",
         plan.group,
         own * 100.0,
         executor.name,
-        (all - own).max(0.0) * 100.0,
-        executor.threads
-    )
-}
-
-/// Returns the least number of threads of its executor with which the callback has a bound; `None` if none was found.
-fn threads(system: &System, trials: &Trials, callback: usize) -> Option<u64> {
-    let executor = system.callbacks[callback].executor;
-    if system.callbacks.len() > TRIED_MAX {
-        return None;
-    }
-    // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
-    let now = system.executors[executor].threads;
-    let most = system.executors[executor].callbacks.len() as u64;
-    (now + 1..=most.min(2 * now + 4)).find(|count| trials.is_bounded(system, callback, *count))
+        (all - own).max(0.0) * 100.0
+    );
+    let circle = starvation::circle(system, callback);
+    let why = match (executor.policy, plan.mates.first()) {
+        (Policy::WaitSet { .. }, Some(mate)) if starves[callback] => format!(
+            ", which may keep its {} threads busy whenever the group has something to run; it may starve, because a wait set \
+             with several threads passes over a group that is held, as by `{}`",
+            executor.threads, system.callbacks[*mate].name
+        ),
+        _ if starves[callback] => format!(
+            ", which may keep its {} threads busy whenever the group has something to run: it may starve",
+            executor.threads
+        ),
+        _ => match circle {
+            Some((one, other)) => format!(
+                "; no bound is known, because groups `{}` and `{}` send to each other, so that what waits in one may grow \
+                 with what waits in the other",
+                system.callbacks[one].group, system.callbacks[other].group
+            ),
+            None => "; no order is known that lets it starve, and no bound".to_owned(),
+        },
+    };
+    format!("{others}{why}{}", remedies::of(system, trials, callback))
 }

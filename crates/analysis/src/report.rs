@@ -42,6 +42,19 @@ impl Report {
     }
 }
 
+/// Kind of reason for which a callback has no bound.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Unbounded {
+    /// It may starve: others can keep all threads busy whenever its group is free, or the group of one that sends to it.
+    MayStarve,
+    /// Two groups send messages to each other, and it belongs to one of them or gets messages from one. In some systems
+    /// of this kind, responses grow without end; if in this one, is not known.
+    MayGrow,
+    /// No bound is known, and no way in which it could starve.
+    Unknown,
+}
+
 /// Bound of a callback.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -57,6 +70,8 @@ pub struct CallbackBound {
     pub bound: Option<Duration>,
     /// Reason for which no bound was found; `None` if there is a bound.
     pub not_proven: Option<String>,
+    /// Kind of that reason; `None` if there is a bound.
+    pub unbounded: Option<Unbounded>,
     /// Deadline, counted from the release; `None` if the callback has none.
     pub deadline: Option<Duration>,
     /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline:

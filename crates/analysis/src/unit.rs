@@ -18,6 +18,7 @@ pub(crate) enum Width {
 
 /// Callback of a unit.
 pub(crate) struct Part {
+    pub(crate) callback: usize,
     /// Arrivals in a window of the unit, with the jitter of senders outside of it; `None` if that has no bound.
     pub(crate) arrivals: Option<Arrivals>,
     /// Execution time of an activation.
@@ -34,6 +35,14 @@ pub(crate) struct Part {
     /// By unit, execution time and waits of all that follows there from the end of an activation. Empty if that is not
     /// looked at.
     pub(crate) onward: Vec<u64>,
+    /// By callback of the system, how often it is released by what follows from the end of an activation. Empty if that
+    /// is not looked at.
+    pub(crate) paths: Vec<u64>,
+    /// Largest number of its activations that may have begun at one time.
+    pub(crate) begun: u64,
+    /// The group in which only one activation of this callback or of the others there has begun; `None` if others may
+    /// begin before it has ended.
+    pub(crate) excluded_by: Option<usize>,
 }
 
 /// Callbacks that share the threads with others as a whole.
@@ -45,8 +54,6 @@ pub(crate) struct Unit {
     pub(crate) awaits: bool,
     /// Longest time for which a less urgent callback of the same group can run in a window.
     pub(crate) blocking: u64,
-    /// Number of threads of the executor.
-    pub(crate) threads: u64,
 }
 
 impl Part {
@@ -77,53 +84,48 @@ impl Unit {
         self.sum(|part| part.fresh.number(length).saturating_mul(part.cost))
     }
 
+    /// Returns the execution time and waits of all that follows in this unit from releases in an interval of this
+    /// length.
+    pub(crate) fn fresh_serial(&self, length: u64) -> u64 {
+        self.sum(|part| part.fresh.number(length).saturating_mul(part.serial))
+    }
+
+    /// Returns the most that may follow from activations that have begun at one time, with so much that follows from
+    /// one of each callback.
+    pub(crate) fn begun(&self, of_part: impl Fn(&Part) -> u64) -> u64 {
+        let mut groups: Vec<(usize, u64)> = Vec::new();
+        let mut sum: u64 = 0;
+        for part in &self.parts {
+            let value = of_part(part);
+            let Some(group) = part.excluded_by else {
+                sum = sum.saturating_add(value.saturating_mul(part.begun.min(part.at_once)));
+                continue;
+            };
+            match groups.iter_mut().find(|(known, _)| *known == group) {
+                Some((_, most)) => *most = value.max(*most),
+                None => groups.push((group, value)),
+            }
+        }
+        groups.into_iter().fold(sum, |sum, (_, most)| sum.saturating_add(most))
+    }
+
     /// Returns the time for which this unit alone can be busy in a window of this length, with what its activations
     /// await. No more than `entering` follows from what was in other units when the window began.
     pub(crate) fn serial(&self, length: u64, entering: u64) -> u64 {
         let by_jitter = self.sum(|part| part.number(length).saturating_mul(part.serial));
-        let fresh = self.sum(|part| part.fresh.number(length).saturating_mul(part.serial));
-        by_jitter.min(fresh.saturating_add(entering))
-    }
-
-    /// Returns the most that may be left of its activations and of all that follows from them, when no more than
-    /// `backlog` is left of the unit itself.
-    pub(crate) fn tree(&self, backlog: u64) -> u64 {
-        let own = self.sum(|part| part.at_once.saturating_mul(part.cost)).min(backlog);
-        own.saturating_add(self.following(backlog, u64::MAX, |part| part.tree - part.cost))
-    }
-
-    /// Returns the most that may follow in the unit `to` from activations of this one that are not done. No more than
-    /// `backlog` is left of this unit, and no more than `all` of all units, with what follows.
-    pub(crate) fn onward(&self, to: usize, backlog: u64, all: u64) -> u64 {
-        self.following(backlog, all, |part| part.onward[to])
+        by_jitter.min(self.fresh_serial(length).saturating_add(entering))
     }
 
     /// Returns the most that may follow from activations of this unit that are not done, with so much that follows from
-    /// one of each callback.
-    fn following(&self, backlog: u64, all: u64, of_part: impl Fn(&Part) -> u64) -> u64 {
+    /// one of each callback. No more than `backlog` is left of the unit itself.
+    pub(crate) fn rest(&self, backlog: u64, of_part: impl Fn(&Part) -> u64) -> u64 {
         let by_number = self.sum(|part| part.at_once.saturating_mul(of_part(part)));
-        if self.width == Width::Free && by_number > 0 {
-            // Whatever waits has its whole tree left.
-            let part = &self.parts[0];
-            let waiting = (all / part.tree.max(1)).saturating_add(self.threads);
-            return by_number.min(waiting.saturating_mul(of_part(part)));
-        }
         if by_number == 0 || self.width != Width::Narrow || self.awaits {
             return by_number;
         }
-        // One activation may have begun. Its rest is in the backlog, and whatever it sends at its end is still to come.
-        let begun = self.parts.iter().map(&of_part).max().unwrap_or(0);
-        let mut parts: Vec<(&Part, u64)> = self.parts.iter().map(|part| (part, of_part(part))).collect();
-        let share = |(part, follows): &(&Part, u64)| *follows as f64 / part.cost as f64;
-        parts.sort_by(|one, other| share(other).total_cmp(&share(one)));
-        let (mut room, mut sum) = (backlog, begun);
-        for (part, follows) in parts {
-            let taken = part.at_once.saturating_mul(part.cost).min(room);
-            room -= taken;
-            let value = (u128::from(taken) * u128::from(follows)).div_ceil(u128::from(part.cost.max(1)));
-            sum = sum.saturating_add(u64::try_from(value).unwrap_or(u64::MAX));
-        }
-        by_number.min(sum)
+        let items = self.parts.iter().map(|part| (of_part(part), part.cost, part.at_once));
+        let rest = crate::left::knapsack(&mut items.collect::<Vec<_>>(), backlog);
+        by_number.min(rest.saturating_add(self.begun(&of_part)))
     }
 
     /// Returns the number of activations that belong to releases in an interval of this length.
@@ -182,4 +184,25 @@ pub(crate) fn onward(
         }
     }
     Some(found)
+}
+
+/// Returns, by callback, how often each callback is released by what follows from the end of one activation, among the
+/// callbacks that are `inside`.
+pub(crate) fn paths(known: &Known<'_>, inside: &[bool]) -> Vec<Vec<u64>> {
+    let system = known.system;
+    let count = system.callbacks.len();
+    let mut found: Vec<Vec<u64>> = vec![Vec::new(); count];
+    (0..count).filter(|callback| inside[*callback]).for_each(|callback| found[callback] = vec![0; count]);
+    for &receiver in system.order.iter().rev().filter(|receiver| inside[**receiver]) {
+        let plan = &system.callbacks[receiver];
+        known.budget.spend(count as u64);
+        let mut all = found[receiver].clone();
+        all[receiver] += 1;
+        for (sender, way) in plan.publishers.iter().zip(&plan.ways) {
+            if inside[*sender] && way.longest == 0 {
+                found[*sender].iter_mut().zip(&all).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+            }
+        }
+    }
+    found
 }

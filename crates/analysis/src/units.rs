@@ -57,6 +57,7 @@ use crate::arrivals::Arrivals;
 use crate::busy;
 use crate::global;
 use crate::known::{GATHERING, Known};
+use crate::left::{Both, Lefts, State, Windows};
 use crate::search::Search;
 use crate::system::{Policy, System};
 use crate::unit::{self, Part, Unit, Width, trees};
@@ -69,6 +70,8 @@ const LEVELS_MAX: usize = 64;
 const SHORTENINGS: usize = 4;
 /// Largest number of callbacks of an executor in which what follows in each unit is looked at.
 const ONWARD_MAX: usize = 128;
+/// Largest number of callbacks of an executor in which what follows of each callback is looked at.
+const PATHS_MAX: usize = 48;
 
 /// The way in which callbacks of an executor are divided into units.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -138,49 +141,18 @@ pub(crate) fn level(system: &System, callback: usize) -> u32 {
     if is_plain && others().any(|other| other.priority < plan.priority) { plan.priority } else { 0 }
 }
 
-/// By unit, what may be left of it at any time, and the length of its longest window. For a free callback, the length
-/// is its bound.
-struct Windows {
-    backlogs: Vec<u64>,
-    lengths: Vec<Option<u64>>,
-}
-
-impl Windows {
-    fn all_end(&self) -> bool {
-        self.lengths.iter().all(Option::is_some)
-    }
-}
-
-/// The most work that may be left at any time.
-struct State<'a> {
-    /// Work that may be left of each unit.
-    backlogs: &'a [u64],
-    /// By unit, work that may follow in it from what is left: of other units, and of all.
-    entering: Vec<u64>,
-    following: Vec<u64>,
-    /// Work that may be left of all units together, with the rest of less urgent segments that have begun.
-    left: Both,
-}
-
 /// Units that share the threads of an executor.
-struct Units<'a> {
-    known: &'a Known<'a>,
+pub(crate) struct Units<'a> {
+    pub(crate) known: &'a Known<'a>,
     executor: usize,
-    threads: u64,
-    units: Vec<Unit>,
+    pub(crate) threads: u64,
+    pub(crate) units: Vec<Unit>,
     /// Less urgent segments that may run at once, the longest one first.
     lower: Vec<u64>,
     /// True if some unit sends messages to another one, and none to one from which units left.
-    is_linked: bool,
+    pub(crate) is_linked: bool,
     /// True if it is known what follows in each unit.
-    looks_onward: bool,
-}
-
-/// A time without and with what follows from it in other units.
-#[derive(Clone, Copy)]
-struct Both {
-    own: u64,
-    tree: u64,
+    pub(crate) looks_onward: bool,
 }
 
 /// Returns the lengths of the longest windows of the executor's units at a level, by the unit's first callback. `None`
@@ -237,6 +209,10 @@ impl<'a> Units<'a> {
             let place = |callback| staying.partition_point(|first| *first < division.unit_of(system, callback));
             onward = unit::onward(known, &all, staying.len(), place)?;
         }
+        let mut paths = vec![Vec::new(); system.callbacks.len()];
+        if looks_onward && host.callbacks.len() <= PATHS_MAX {
+            paths = unit::paths(known, &all);
+        }
         let mut lower = Vec::new();
         let mut units = Vec::new();
         for first in firsts {
@@ -270,7 +246,10 @@ impl<'a> Units<'a> {
             let part = |callback: usize| {
                 let plan = &system.callbacks[callback];
                 let take = |from: &mut Vec<Arrivals>| std::mem::replace(&mut from[callback], Arrivals::Sum(Vec::new()));
+                let excluded_by =
+                    plan.in_flight == 1 || plan.holds_group() || !plan.is_async() && !plan.mates.is_empty();
                 Some(Part {
+                    callback,
                     arrivals: arrivals.as_mut().map(take),
                     cost: plan.cost(),
                     serial: plan.cost() + known.waits[callback]?,
@@ -278,31 +257,34 @@ impl<'a> Units<'a> {
                     tree: trees[callback],
                     at_once: global::at_once(known, callback).unwrap_or(u64::MAX),
                     onward: std::mem::take(&mut onward[callback]),
+                    paths: std::mem::take(&mut paths[callback]),
+                    begun: u64::from(plan.in_flight),
+                    excluded_by: excluded_by.then(|| Division::Groups.unit_of(system, callback)),
                 })
             };
             let parts: Option<Vec<_>> = members().filter(|member| all[*member]).map(part).collect();
             let awaits = members().any(|member| system.callbacks[member].is_async());
             // The callbacks of a free unit wait for no less urgent one of their own.
             let blocking = blocking.filter(|_| width == Width::Narrow).unwrap_or(0);
-            units.push(Unit { first, parts: parts?, width, awaits, blocking, threads: host.threads });
+            units.push(Unit { first, parts: parts?, width, awaits, blocking });
         }
         lower.sort_unstable_by_key(|segment| Reverse(*segment));
         Some(Self { known, executor, threads: host.threads, units, lower, is_linked, looks_onward })
     }
 
     /// Returns the sum of the longest less urgent segments, one on each of so many threads.
-    fn lower_on(&self, threads: u64) -> u64 {
+    pub(crate) fn lower_on(&self, threads: u64) -> u64 {
         self.lower.iter().take(threads as usize).sum()
     }
 
     /// Returns the cost of a look at all arrivals in units of the budget.
-    fn weight(&self) -> u64 {
+    pub(crate) fn weight(&self) -> u64 {
         let once: u64 = self.units.iter().map(Unit::weight).sum();
         if self.is_linked { 2 * once } else { once }
     }
 
     /// Returns the least length, from `start` on, that is no shorter than `needs` of it.
-    fn least(&self, start: u64, needs: impl Fn(u64) -> u64) -> Option<u64> {
+    pub(crate) fn least(&self, start: u64, needs: impl Fn(u64) -> u64) -> Option<u64> {
         self.known.fixed_point(self.executor, start, self.weight(), needs)
     }
 
@@ -325,18 +307,9 @@ impl<'a> Units<'a> {
         self.units.iter().filter_map(|unit| unit.next_offset(offset)).min()
     }
 
-    /// Returns what may be left of all units together when each of the units has no more left than its backlog.
-    fn left(&self, bursts: Both, backlogs: &[u64]) -> Both {
-        let begun = self.lower_on(self.threads);
-        let own = self.largest(backlogs, |part| part.cost).saturating_add(bursts.own).saturating_add(begun);
-        let trees: Vec<u64> = self.units.iter().zip(backlogs).map(|(unit, backlog)| unit.tree(*backlog)).collect();
-        let tree = self.largest(&trees, |part| part.tree).saturating_add(bursts.tree).saturating_add(begun);
-        Both { own, tree }
-    }
-
     /// Returns the most that can be left at a time at which a thread is idle, if no more than `each` is left of a unit,
     /// and no more than `free` of an activation of a free callback.
-    fn largest(&self, each: &[u64], free: impl Fn(&Part) -> u64) -> u64 {
+    pub(crate) fn largest(&self, each: &[u64], free: impl Fn(&Part) -> u64) -> u64 {
         let (mut sum, mut largest) = (0, Vec::new());
         let most = self.threads as usize - 1;
         for (unit, left) in self.units.iter().zip(each) {
@@ -351,21 +324,41 @@ impl<'a> Units<'a> {
     }
 
     /// Returns the longest time for which a unit is passed over in a window of this length, with what was left before.
-    fn passed_over(&self, unit: usize, length: u64, state: &State<'_>) -> u64 {
+    pub(crate) fn passed_over(&self, unit: usize, length: u64, state: &State<'_>) -> u64 {
         let again = self.lower_again(unit, length);
         let others = || self.units.iter().enumerate().filter(|(other, _)| *other != unit);
         let works: Vec<_> = others().map(|(_, other)| (other.width, other.work(length))).collect();
         let now = works.iter().copied();
         let together = self.shared(again.saturating_add(state.left.own), now);
-        let of_each = others().zip(&works).map(|((number, other), (width, work))| {
-            let (left, following) = match width {
-                Width::Free => (state.left.own, state.left.tree),
-                _ => (state.backlogs[number], state.backlogs[number].saturating_add(state.following[number])),
-            };
-            let fresh = if self.is_linked { other.fresh(length).saturating_add(following) } else { u64::MAX };
-            (*width, work.saturating_add(left).min(fresh))
-        });
-        let one_by_one = self.shared(again.saturating_add(self.lower_on(self.threads)), of_each);
+        // All that is left of reentrant callbacks is part of what is left of all.
+        let has_free = others().any(|(_, other)| other.width == Width::Free);
+        let of_each = |own: bool| {
+            others().zip(&works).map(move |((number, other), (width, work))| {
+                let is_free = *width == Width::Free;
+                let left = if is_free { 0 } else { state.lefts.own[number] };
+                let all = if is_free { 0 } else { state.following(unit, number) };
+                let with_own = work.saturating_add(left);
+                let with_all = other.fresh(length).saturating_add(all);
+                let least = match (self.is_linked, is_free) {
+                    (false, _) => with_own,
+                    (true, false) => with_own.min(with_all),
+                    (true, true) => {
+                        if own {
+                            with_own
+                        } else {
+                            with_all
+                        }
+                    }
+                };
+                (*width, least)
+            })
+        };
+        let begun = again.saturating_add(self.lower_on(self.threads));
+        let free = if has_free { state.left.own } else { 0 };
+        let mut one_by_one = self.shared(begun.saturating_add(free), of_each(true));
+        if has_free && self.is_linked {
+            one_by_one = one_by_one.min(self.shared(begun.saturating_add(state.left.tree), of_each(false)));
+        }
         let mut longest = together.min(one_by_one);
         if self.is_linked {
             let fresh = others().map(|(_, other)| (other.width, other.fresh(length)));
@@ -376,7 +369,7 @@ impl<'a> Units<'a> {
 
     /// Returns how many less urgent segments can begin while a unit is not passed over in a window of this length, in
     /// time.
-    fn lower_again(&self, unit: usize, length: u64) -> u64 {
+    pub(crate) fn lower_again(&self, unit: usize, length: u64) -> u64 {
         if self.lower.is_empty() {
             return 0;
         }
@@ -409,10 +402,10 @@ impl<'a> Units<'a> {
     }
 
     /// Returns the length of a unit's longest window and what may be left of it.
-    fn window(&self, unit: usize, state: &State<'_>) -> Option<(u64, u64)> {
+    pub(crate) fn window(&self, unit: usize, state: &State<'_>) -> Option<(u64, u64)> {
         let own = &self.units[unit];
         let needs = |length: u64| {
-            let work = own.serial(length, state.entering[unit]).saturating_add(own.blocking);
+            let work = own.serial(length, state.entering[unit].work).saturating_add(own.blocking);
             work.saturating_add(self.passed_over(unit, length, state))
         };
         let length = self.least(1, needs)?;
@@ -425,7 +418,7 @@ impl<'a> Units<'a> {
     }
 
     /// Returns the bound of a free callback.
-    fn free(&self, unit: usize, state: &State<'_>) -> Option<u64> {
+    pub(crate) fn free(&self, unit: usize, state: &State<'_>) -> Option<u64> {
         let own = &self.units[unit].parts[0];
         // Those that are released together with it are not left from before.
         let at_once = match &own.arrivals {
@@ -441,43 +434,6 @@ impl<'a> Units<'a> {
             (least.saturating_add(together) / self.threads).saturating_add(1)
         })?;
         (start - 1).checked_add(own.cost)
-    }
-
-    /// Returns what may be left when each of the units has no more left than its backlog.
-    fn state<'b>(&self, bursts: Both, backlogs: &'b [u64]) -> State<'b> {
-        let left = self.left(bursts, backlogs);
-        let (mut entering, mut following) = (vec![u64::MAX; backlogs.len()], vec![u64::MAX; backlogs.len()]);
-        if self.looks_onward {
-            for (to, unit) in self.units.iter().enumerate() {
-                self.known.budget.spend(self.units.len() as u64);
-                let froms = self.units.iter().zip(backlogs).map(|(from, backlog)| from.onward(to, *backlog, left.tree));
-                let froms: Vec<u64> = froms.collect();
-                // No more than all work that is left, with all that follows from it. That sum has no waits in it, so it
-                // is no limit for a unit that awaits.
-                let most = if unit.awaits { u64::MAX } else { left.tree };
-                let sum = |froms: &[u64]| froms.iter().fold(0, |sum: u64, more| sum.saturating_add(*more));
-                following[to] = sum(&froms).min(most);
-                entering[to] = sum(&froms[..to]).saturating_add(sum(&froms[to + 1..])).min(most);
-            }
-        }
-        State { backlogs, entering, following, left }
-    }
-
-    /// Returns what follows for all units if no more than `backlogs` is ever left of them.
-    fn follows(&self, bursts: Both, backlogs: &[u64]) -> Windows {
-        let state = self.state(bursts, backlogs);
-        let mut windows = Windows { backlogs: Vec::new(), lengths: Vec::new() };
-        for unit in 0..self.units.len() {
-            if self.units[unit].width == Width::Free {
-                windows.backlogs.push(0);
-                windows.lengths.push(self.free(unit, &state));
-                continue;
-            }
-            let (length, backlog) = self.window(unit, &state).unzip();
-            windows.backlogs.push(backlog.unwrap_or(0));
-            windows.lengths.push(length);
-        }
-        windows
     }
 
     /// Makes units that may never be done leave, each with a thread, and those that they send to. `None` if that is not
@@ -524,37 +480,34 @@ impl<'a> Units<'a> {
             return Err(Vec::new());
         }
         let bursts = Both { own: own.unwrap_or(u64::MAX), tree: tree.unwrap_or(u64::MAX) };
-        let mut backlogs = vec![0; self.units.len()];
-        // Sum of the last growth, and the backlogs before the last leap, to which a leap too far goes back.
+        let mut lefts = Lefts::nothing(self);
+        // Sum of the last growth, and what was left before the last leap, to which a leap too far goes back.
         let (mut growth, mut before) = (0.0, None);
         let mut fastest = None;
         for round in 0..ROUNDS {
-            let windows = self.follows(bursts, &backlogs);
+            let windows = self.follows(bursts, &lefts);
             if !windows.all_end() {
                 let Some(safe) = before.take() else {
                     return Err((0..self.units.len()).filter(|unit| windows.lengths[*unit].is_none()).collect());
                 };
-                (backlogs, growth) = (safe, 0.0);
+                (lefts, growth) = (safe, 0.0);
                 continue;
             }
-            let grows = backlogs.iter().zip(&windows.backlogs).map(|(known, now)| now.saturating_sub(*known));
-            let grows: Vec<u64> = grows.collect();
-            let now = grows.iter().map(|more| *more as f64).sum::<f64>();
+            let now = lefts.growth(&windows.lefts);
             if now == 0.0 {
                 return Ok(self.shortened(bursts, windows));
             }
-            fastest = (0..grows.len()).max_by_key(|unit| grows[*unit]);
-            backlogs.iter_mut().zip(&grows).for_each(|(known, more)| *known = known.saturating_add(*more));
-            // Backlogs grow by ever smaller parts. A leap to their limit saves most of the rounds.
+            fastest = lefts.fastest(&windows.lefts);
+            // What is left grows by ever smaller parts. A leap to its limit saves most of the rounds.
             let ratio = now / growth;
             growth = now;
             if round % 3 == 2 && ratio < 1.0 {
-                before = Some(backlogs.clone());
-                let factor = ratio / (1.0 - ratio) * 1.001;
-                for (known, more) in backlogs.iter_mut().zip(&grows) {
-                    *known = known.saturating_add((*more as f64 * factor) as u64).saturating_add(1);
-                }
+                let leapt = lefts.leap(&windows.lefts, ratio / (1.0 - ratio) * 1.001);
+                lefts.grow(&windows.lefts);
+                before = Some(std::mem::replace(&mut lefts, leapt));
                 growth = 0.0;
+            } else {
+                lefts.grow(&windows.lefts);
             }
         }
         Err(fastest.into_iter().collect())
@@ -563,8 +516,8 @@ impl<'a> Units<'a> {
     /// Returns windows that are no longer than those of a solution: what follows from a solution is one.
     fn shortened(&self, bursts: Both, mut windows: Windows) -> Windows {
         for _ in 0..SHORTENINGS {
-            let now = self.follows(bursts, &windows.backlogs);
-            if !now.all_end() || now.backlogs == windows.backlogs {
+            let now = self.follows(bursts, &windows.lefts);
+            if !now.all_end() || now.lefts == windows.lefts {
                 break;
             }
             windows = now;

@@ -22,6 +22,7 @@ mod refusals;
 #[path = "../../../sim/tests/simulator/common/mod.rs"]
 mod scenarios;
 mod several;
+mod starvation;
 #[path = "../../benches/systems/mod.rs"]
 mod systems;
 mod threads;

@@ -1,0 +1,119 @@
+//! Changes with which a callback of an executor with several threads has a bound, found by trying them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::budget::Budget;
+use crate::solve::solve;
+use crate::system::{Policy, System};
+
+/// Largest number of callbacks of a system in which changes are tried.
+const TRIED_MAX: usize = 100;
+/// Units of work for each change that is tried.
+const WORK: u64 = 4_000_000;
+/// Loads that are tried, in per cent of the present one.
+const LOADS: [u64; 4] = [90, 75, 50, 25];
+
+/// Change of an executor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Remedy {
+    FirstInFirstOut,
+    Threads(u64),
+    /// The group of this callback becomes reentrant.
+    Reentrant(usize),
+    /// All callbacks of the executor take so many per cent of their time.
+    Load(u64),
+}
+
+/// For executors and changes that were tried, which callbacks have a bound then.
+#[derive(Default)]
+pub(crate) struct Trials(RefCell<BTreeMap<(usize, Remedy), Vec<bool>>>);
+
+impl Trials {
+    /// Returns true if a callback has a bound after a change of its executor.
+    fn is_bounded(&self, system: &System, callback: usize, remedy: Remedy) -> bool {
+        let executor = system.callbacks[callback].executor;
+        let mut tried = self.0.borrow_mut();
+        let known = tried.entry((executor, remedy)).or_insert_with(|| {
+            let changed = changed(system, executor, remedy);
+            if changed.check_load().is_err() {
+                return vec![false; system.callbacks.len()];
+            }
+            let solution = solve(&changed, &Budget::of(WORK, None));
+            solution.found.iter().map(|found| found.bound.is_some()).collect()
+        });
+        known[callback]
+    }
+}
+
+/// Returns the system after a change of an executor.
+fn changed(system: &System, executor: usize, remedy: Remedy) -> System {
+    let mut changed = system.clone();
+    match remedy {
+        Remedy::FirstInFirstOut => changed.executors[executor].policy = Policy::Fifo,
+        Remedy::Threads(count) => {
+            let threads = changed.executors[executor].threads;
+            changed.executors[executor].threads = count;
+            // Reentrant callbacks that can have all threads still can.
+            for &member in &system.executors[executor].callbacks {
+                let in_flight = &mut changed.callbacks[member].in_flight;
+                if u64::from(*in_flight) == threads && threads > 1 {
+                    *in_flight = u32::try_from(count).unwrap_or(*in_flight);
+                }
+            }
+        }
+        Remedy::Reentrant(member) => {
+            let threads = u32::try_from(system.executors[executor].threads).unwrap_or(u32::MAX);
+            let mates = system.callbacks[member].mates.clone();
+            for callback in mates.into_iter().chain([member]) {
+                changed.callbacks[callback].mates.clear();
+                changed.callbacks[callback].in_flight = threads;
+            }
+            changed.components = crate::units::components(&changed.callbacks);
+        }
+        Remedy::Load(percent) => {
+            for &member in &system.executors[executor].callbacks {
+                let segments = changed.callbacks[member].segments.iter_mut();
+                segments.for_each(|time| *time = (*time * percent / 100).max(1));
+                changed.callbacks[member].shortest = changed.callbacks[member].shortest * percent / 100;
+            }
+        }
+    }
+    changed
+}
+
+/// Returns the changes with which a callback has a bound, in words; empty if none was found.
+pub(crate) fn of(system: &System, trials: &Trials, callback: usize) -> String {
+    let plan = &system.callbacks[callback];
+    let executor = &system.executors[plan.executor];
+    if system.callbacks.len() > TRIED_MAX {
+        return String::new();
+    }
+    let helps = |remedy: Remedy| trials.is_bounded(system, callback, remedy);
+    let mut found = Vec::new();
+    // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
+    let now = executor.threads;
+    let most = executor.callbacks.len() as u64;
+    if let Some(count) = (now + 1..=most.min(2 * now + 4)).find(|count| helps(Remedy::Threads(*count))) {
+        found.push(format!("with {count} threads"));
+    }
+    if executor.policy != Policy::Fifo && helps(Remedy::FirstInFirstOut) {
+        found.push(format!("if `{}` serves first in, first out", executor.name));
+    }
+    if !plan.mates.is_empty() && !plan.is_async() && helps(Remedy::Reentrant(callback)) {
+        found.push(format!("if group `{}` is reentrant", plan.group));
+    }
+    if found.is_empty() && helps(Remedy::Threads(1)) {
+        found.push("with one thread".to_owned());
+    }
+    if found.is_empty()
+        && let Some(percent) = LOADS.into_iter().find(|percent| helps(Remedy::Load(*percent)))
+    {
+        found.push(format!("if each callback of `{}` takes {percent} % of its time", executor.name));
+    }
+    match found.as_slice() {
+        [] => String::new(),
+        [only] => format!("; {only} it has a bound"),
+        [rest @ .., last] => format!("; {} or {last} it has a bound", rest.join(", ")),
+    }
+}
