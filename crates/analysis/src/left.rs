@@ -1,23 +1,24 @@
-//! Several threads, and units that send messages to each other: what may be left of them at any time, and follow from it.
+//! Several threads, and units that send messages to each other: what may be left of them at any time, and follow from
+//! it.
 //!
 //! See [`units`](crate::units) for units, their windows and the time for which they are passed over.
 //!
-//! **Left in a window.** Look at a unit at a time x in its window, and let a callback c have k(c) activations left there.
-//! Each of them has its size left, which is the time of all that it is in this unit, and its tree, which is the time of
-//! all that it is in the executor. In x the unit was passed over for the time Y, and ran or awaited something in the
-//! rest. With E for what entered and F(x) for what follows from releases in x:
+//! **Left in a window.** Look at a unit at a time x in its window, and let a callback c have k(c) activations left
+//! there. Each of them has its size left, which is the time of all that it is in this unit, and its tree, which is the
+//! time of all that it is in the executor. In x the unit was passed over for the time Y, and ran or awaited something
+//! in the rest. With E for what entered and F(x) for what follows from releases in x:
 //!
 //! - the sum of k(c) size(c) is no more than E + F(x) + Y - x;
-//! - the sum of k(c) tree(c) is no more than V' and all that follows from releases in x, less m Y + (x - Y): all threads
-//!   were busy in Y, and one in the rest.
+//! - the sum of k(c) tree(c) is no more than V' and all that follows from releases in x, less m Y + (x - Y): all
+//!   threads were busy in Y, and one in the rest.
 //!
 //! Both hold for the same Y. With the first one m - 1 times, their sum does not depend on it. That sum is what keeps
 //! groups that send to each other from growing without end in the equations: what a unit has kept was not passed on, so
 //! it did not keep the others busy.
 //!
 //! Of a callback there are no more left than were released in x, or entered. So what follows elsewhere from those that
-//! are left is no more than the solution of a knapsack of fractions, of which each of the two limits has one. Those that
-//! have begun count apart: less than their size is left, but all that follows is still to come.
+//! are left is no more than the solution of a knapsack of fractions, of which each of the two limits has one. Those
+//! that have begun count apart: less than their size is left, but all that follows is still to come.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -203,57 +204,75 @@ impl Units<'_> {
         let own = self.largest(&lefts.own, |part| part.cost).saturating_add(bursts.own).saturating_add(begun);
         let idle = self.largest(&lefts.tree, |part| part.tree).saturating_add(begun);
         let tree = idle.saturating_add(bursts.tree);
-        let left = Both { own, tree };
         let count = self.units.len();
-        // The last row is that of all reentrant callbacks.
-        let others = |unit: usize| (0..=count).filter(move |other| *other != unit);
-        let mut following = vec![vec![u64::MAX; count]; count];
-        let mut entering = Vec::new();
-        let mut without = Vec::new();
-        for unit in 0..count {
-            let others = self.units.iter().zip(&lefts.tree).enumerate().filter(|(other, _)| *other != unit);
+        let mut state = State {
+            lefts,
+            entering: Vec::new(),
+            following: vec![vec![u64::MAX; count]; count],
+            left: Both { own, tree },
+            without: Vec::new(),
+            idle,
+        };
+        let mut first = 0;
+        for (to, unit) in self.units.iter().enumerate() {
+            let others = self.units.iter().zip(&lefts.tree).enumerate().filter(|(other, _)| *other != to);
             let trees = others.map(|(_, (other, tree))| if other.width == Width::Free { u64::MAX } else { *tree });
-            without.push(sum(trees).min(tree));
-            let numbers = vec![u64::MAX; self.units[unit].parts.len()];
-            entering.push(Entering { work: u64::MAX, numbers });
-        }
-        if self.looks_onward {
-            let mut first = 0;
-            for (to, unit) in self.units.iter().enumerate() {
-                self.known.budget.spend((count * count) as u64);
-                // No more than all work that is left, with all that follows from it. That sum has no waits in it, so it
-                // is no limit for a unit that awaits.
-                let most = if unit.awaits { u64::MAX } else { tree };
-                let among = self.among(to, |part| part.onward[to], without[to]);
-                for from in 0..count {
-                    let rest = others(from).filter(|other| *other != to).map(|other| lefts.onward[other][to]);
-                    following[from][to] = sum(rest).saturating_add(lefts.onward[to][to]).min(most);
-                }
-                let rest = sum(others(to).map(|other| lefts.onward[other][to]));
-                let mut work = rest.min(most).min(among);
-                let entering = &mut entering[to];
-                if unit.parts.iter().all(|part| !part.paths.is_empty()) {
-                    let mut by_number = 0_u64;
-                    for (place, part) in unit.parts.iter().enumerate() {
-                        let mut number = sum(others(to).map(|other| lefts.releases[other][first + place]));
-                        if unit.width == Width::Free {
-                            // Since a thread was idle. At that time reentrant callbacks ran, and none waited.
-                            let units = lefts.releases[..count].iter().map(|row| row[first + place]);
-                            let free = self.units.iter().filter(|unit| unit.width == Width::Free);
-                            let paths = free.map(|free| free.parts[0].paths[part.callback]);
-                            let running = paths.max().unwrap_or(0).saturating_mul(self.threads - 1);
-                            number = sum(units).saturating_add(running);
-                        }
-                        entering.numbers[place] = number;
-                        by_number = by_number.saturating_add(number.saturating_mul(part.serial));
-                    }
-                    work = work.min(by_number);
-                }
-                entering.work = work;
-                first += unit.parts.len();
+            state.without.push(sum(trees).min(tree));
+            state.entering.push(self.entering(to, first, &state));
+            first += unit.parts.len();
+            if !self.looks_onward {
+                continue;
+            }
+            let most = self.most(to, &state);
+            for (from, row) in state.following.iter_mut().enumerate() {
+                // The last row of what follows is that of all reentrant callbacks.
+                let others = (0..=count).filter(|other| *other != from).map(|other| lefts.onward[other][to]);
+                row[to] = sum(others).min(most);
             }
         }
-        State { lefts, entering, following, left, without, idle }
+        state
+    }
+
+    /// Returns the most work of a unit that may follow from all that is left: all work that is left, with all that
+    /// follows from it. That sum has no waits in it, so it is no limit for a unit that awaits.
+    fn most(&self, unit: usize, state: &State<'_>) -> u64 {
+        if self.units[unit].awaits { u64::MAX } else { state.left.tree }
+    }
+
+    /// Returns what enters a unit, whose first part has the number `first` among the parts of all units.
+    fn entering(&self, to: usize, first: usize, state: &State<'_>) -> Entering {
+        let unit = &self.units[to];
+        let mut entering = Entering { work: u64::MAX, numbers: vec![u64::MAX; unit.parts.len()] };
+        if !self.looks_onward {
+            return entering;
+        }
+        let count = self.units.len();
+        self.known.budget.spend((count * count) as u64);
+        // The last row is that of all reentrant callbacks.
+        let others = || (0..=count).filter(|other| *other != to);
+        let rest = sum(others().map(|other| state.lefts.onward[other][to]));
+        let among = self.among(to, |part| part.onward[to], state.without[to]);
+        entering.work = rest.min(self.most(to, state)).min(among);
+        if unit.parts.iter().any(|part| part.paths.is_empty()) {
+            return entering;
+        }
+        let releases = |row: usize, place: usize| state.lefts.releases[row][first + place];
+        let mut by_number = 0_u64;
+        for (place, part) in unit.parts.iter().enumerate() {
+            let number = if unit.width == Width::Free {
+                // Since a thread was idle. At that time reentrant callbacks ran, and none waited.
+                let free = self.units.iter().filter(|unit| unit.width == Width::Free);
+                let paths = free.map(|free| free.parts[0].paths[part.callback]);
+                let running = paths.max().unwrap_or(0).saturating_mul(self.threads - 1);
+                sum((0..count).map(|row| releases(row, place))).saturating_add(running)
+            } else {
+                sum(others().map(|row| releases(row, place)))
+            };
+            entering.numbers[place] = number;
+            by_number = by_number.saturating_add(number.saturating_mul(part.serial));
+        }
+        entering.work = entering.work.min(by_number);
+        entering
     }
 
     /// Returns the most that may follow from what is left of all units but one, with so much that follows from one

@@ -46,7 +46,8 @@ impl Report {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Unbounded {
-    /// It may starve: others can keep all threads busy whenever its group is free, or the group of one that sends to it.
+    /// It may starve: others can keep all threads busy whenever its group is free, or the group of one that sends to
+    /// it.
     MayStarve,
     /// Two groups send messages to each other, and it belongs to one of them or gets messages from one. In some systems
     /// of this kind, responses grow without end; if in this one, is not known.

@@ -1,16 +1,16 @@
 //! Callbacks of several threads that have no bound because there is none: their group may starve.
 //!
-//! While a group has something to run and does not run, all threads are busy with others. Let it ask for the share u of a
-//! thread, with what it awaits while it is held. If it is behind for long, it was passed over for at least 1 - u of the
-//! time, and then others kept all m threads busy, each mutually exclusive one of them no longer than that. So if the
-//! others, each with no more than 1 - u, ask for less than m (1 - u), the group does not starve, whatever the order.
-//! If they ask for as much, there are phases and an order under which it does.
+//! While a group has something to run and does not run, all threads are busy with others. Let it ask for the share u of
+//! a thread, with what it awaits while it is held. If it is behind for long, it was passed over for at least 1 - u of
+//! the time, and then others kept all m threads busy, each mutually exclusive one of them no longer than that. So if
+//! the others, each with no more than 1 - u, ask for less than m (1 - u), the group does not starve, whatever the
+//! order. If they ask for as much, there are phases and an order under which it does.
 //!
 //! First in, first out, and by deadlines, the order itself prevents that: whatever is released later comes after.
 //! Under fixed priorities, something that is no less urgent runs at each time at which the group is passed over.
 //!
-//! A group that starves keeps a thread busy for as long as it likes once it runs, and so may those that it sends to. The
-//! others have the threads that are left.
+//! A group that starves keeps a thread busy for as long as it likes once it runs, and so may those that it sends to.
+//! The others have the threads that are left.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -29,7 +29,8 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Returns the group that excludes others of its callbacks; `None` for a callback that can run several times at once.
+    /// Returns the group that excludes others of its callbacks; `None` for a callback that can run several times at
+    /// once.
     fn group(&self, callback: usize) -> Option<usize> {
         let plan = &self.system.callbacks[callback];
         let excludes = plan.in_flight == 1 || !plan.mates.is_empty();

@@ -38,7 +38,8 @@ fn release(scenario: &mut Scenario, name: &str, period: Duration) {
     scenario.releases.push(Release::new([name], pattern));
 }
 
-/// In the first part of each 100 ms, `one` and `two` keep both threads busy. In the rest, `mate` has the group of `last`.
+/// In the first part of each 100 ms, `one` and `two` keep both threads busy. In the rest, `mate` has the group of
+/// `last`.
 fn starving(policy: &str) -> Scenario {
     let mut scenario = on_two_threads(policy);
     for (name, group, priority, execution) in
