@@ -325,7 +325,7 @@ fn few_callbacks_have_no_bound_and_none_is_exceeded() {
         "without messages and waits, what does not starve has a bound: {unknown}"
     );
     let others = (all.without.all() - all.without.starve) as f64 / all.callbacks as f64;
-    assert!(others < 0.08, "without a known bound, though they do not starve: {others}");
+    assert!(others < 0.1, "without a known bound, though they do not starve: {others}");
 }
 
 /// A wait set with a thread to spare serves the group of Dust's third experiment by the kinds of its callbacks, as the
