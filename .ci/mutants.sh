@@ -5,6 +5,9 @@
 #   .ci/mutants.sh programs               the mistakes of crates/engine/tests/explore/mutants.toml, by the random programs of
 #                                         crates/engine/tests/explore.rs. Prints by which rule, and after how many programs
 #   .ci/mutants.sh programs no-last-look  one of them
+#   .ci/mutants.sh nodes                  the mistakes of crates/node/tests/nodes/mutants.toml, by the random programs of
+#                                         crates/node/tests/nodes.rs. Prints as for the engine
+#   .ci/mutants.sh nodes NAME             one of them
 #   .ci/mutants.sh tests                  the mistakes of .ci/mutants/foreign.toml, by the tests of the crate and of those that
 #                                         depend on it. Prints by which test. Takes an hour
 #   .ci/mutants.sh tests NAME ...         some of them
@@ -47,16 +50,17 @@ look() {
 }
 export -f look
 
-# Looks for mistakes by random programs, for all of them or for one.
+# Looks for mistakes by random programs, for all of them or for one, given the list, the test and Cargo's arguments.
 by_programs() {
-    local only="${1:-}" names built list=crates/engine/tests/explore/mutants.toml
+    local list=$1 test=$2 only="${4:-}" names built package
+    read -ra package <<<"$3"
     export MUTANT_PROGRAMS="${MUTANT_PROGRAMS:-10000}"
     copy_sources
     python3 .ci/mutants/inject.py "$copy" "$list"
     names=$(sed -n 's/^name = "\(.*\)"/\1/p' "$list")
-    built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test -p rospin-engine --no-default-features --release \
-        --test explore --no-run --message-format=json-render-diagnostics)
-    MUTANT_PROGRAM=$(grep -o '"executable":"[^"]*explore-[^"]*"' <<<"$built" | tail -1 | cut -d'"' -f4)
+    built=$(cd "$copy" && RUSTFLAGS="--cfg rospin_shuttle" cargo test "${package[@]}" --release \
+        --test "$test" --no-run --message-format=json-render-diagnostics)
+    MUTANT_PROGRAM=$(grep -o "\"executable\":\"[^\"]*$test-[^\"]*\"" <<<"$built" | tail -1 | cut -d'"' -f4)
     export MUTANT_PROGRAM
 
     # Programs that fail without any mistake are left out.
@@ -68,8 +72,16 @@ by_programs() {
     fi
 
     if [ -n "$only" ]; then echo "$only"; else sort -u <<<"$names"; fi |
-        xargs -P "$(nproc)" -I{} bash -c 'look {}' | tee "$target/programs.txt"
-    echo "$(grep -vc 'NOT FOUND' "$target/programs.txt") of $(wc -l <"$target/programs.txt") found"
+        xargs -P "$(nproc)" -I{} bash -c 'look {}' | tee "$target/$test.txt"
+    echo "$(grep -vc 'NOT FOUND' "$target/$test.txt") of $(wc -l <"$target/$test.txt") found"
+}
+
+by_engine_programs() {
+    by_programs crates/engine/tests/explore/mutants.toml explore "-p rospin-engine --no-default-features" "$@"
+}
+
+by_node_programs() {
+    by_programs crates/node/tests/nodes/mutants.toml nodes "-p rospin-node" "$@"
 }
 
 # Looks for mistakes by the tests, for all of them or for some.
@@ -104,16 +116,18 @@ by_days() {
 
 case "${1:-}" in
 "")
-    by_programs
+    by_engine_programs
+    by_node_programs
     by_tests
     by_days
     ;;
-programs) by_programs "${@:2}" ;;
+programs) by_engine_programs "${@:2}" ;;
+nodes) by_node_programs "${@:2}" ;;
 tests) by_tests "${@:2}" ;;
 own) by_own_tests "${@:2}" ;;
 days) by_days "${@:2}" ;;
 *)
-    echo "\`programs\`, \`tests\`, \`own\` or \`days\`, not \`$1\`" >&2
+    echo "\`programs\`, \`nodes\`, \`tests\`, \`own\` or \`days\`, not \`$1\`" >&2
     exit 2
     ;;
 esac

@@ -185,7 +185,7 @@ impl ContextOptions {
     ///
     /// It must not be a current-thread runtime that only the thread of `spin` drives: while that thread spins, nobody
     /// would drive the runtime's I/O.
-    #[cfg(feature = "tokio")]
+    #[cfg(all(feature = "tokio", not(rospin_shuttle)))]
     #[must_use]
     pub fn tokio(mut self, handle: tokio::runtime::Handle) -> Self {
         self.runtime = Runtime::of_user(handle);

@@ -1,12 +1,12 @@
 //! The Tokio context that callbacks run in. Executor threads poll the callbacks. Tokio drives its I/O, its timers and
-//! spawned tasks, on a thread of its own.
+//! spawned tasks, on a thread of its own. A model checker sees only its own threads, so there is no Tokio under shuttle.
 
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", not(rospin_shuttle)))]
 pub(crate) use with_tokio::Runtime;
-#[cfg(not(feature = "tokio"))]
+#[cfg(any(not(feature = "tokio"), rospin_shuttle))]
 pub(crate) use without_tokio::Runtime;
 
-#[cfg(feature = "tokio")]
+#[cfg(all(feature = "tokio", not(rospin_shuttle)))]
 mod with_tokio {
     use std::io;
     use std::pin::pin;
@@ -72,7 +72,7 @@ mod with_tokio {
     }
 }
 
-#[cfg(not(feature = "tokio"))]
+#[cfg(any(not(feature = "tokio"), rospin_shuttle))]
 mod without_tokio {
     use std::io;
 

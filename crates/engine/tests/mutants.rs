@@ -10,7 +10,8 @@ fn text(mutant: &toml::Value) -> String {
 #[test]
 fn every_mistake_has_its_place() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
-    let mut lists = vec![crates.join("engine/tests/explore/mutants.toml")];
+    let mut lists =
+        ["engine/tests/explore/mutants.toml", "node/tests/nodes/mutants.toml"].map(|list| crates.join(list)).to_vec();
     for entry in std::fs::read_dir(crates.join("../.ci/mutants")).expect("the folder is there") {
         let path = entry.expect("it can be read").path();
         if path.extension().is_some_and(|extension| extension == "toml") {

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use futures_channel::oneshot;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Calls of one client that wait for a response, and the servers that may answer them.
 ///

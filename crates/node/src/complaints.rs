@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::Mutex;
 
 /// The number of complaints after which nothing is told any more. Memory stays bounded, and so does the log.
 const TOLD_MAX: usize = 1000;

@@ -29,7 +29,7 @@ impl Gid {
 
     /// Returns an id that no other publisher or client has.
     pub(crate) fn random() -> Self {
-        Self(uuid::Uuid::new_v4().into_bytes())
+        Self(crate::sync::random_uuid())
     }
 }
 

@@ -4,7 +4,6 @@
 //! `SERVICE/_service_event`, as rcl does. While it is off, an end looks at one atomic number per call.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use rospin_engine::Mutex;
 use rospin_wire::EVENT_SUFFIX;
@@ -20,6 +19,7 @@ use crate::node::Node;
 use crate::options::PublisherOptions;
 use crate::publisher::Publisher;
 use crate::qos::Qos;
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 /// Last part of the topic's name, below the service's.
 const TOPIC: &str = "_service_event";

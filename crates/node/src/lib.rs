@@ -89,6 +89,7 @@ mod publisher;
 mod serialized;
 mod service;
 mod subscription;
+mod sync;
 mod timer;
 
 // The upper half: what else a node has, how nodes are started, and managed nodes.

@@ -24,7 +24,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,6 +36,7 @@ use crate::events::{EndEvents, QosPolicy};
 use crate::info::{Origin, Packet};
 use crate::inlet::Inlet;
 use crate::matches::{Awaited, Matches};
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::terms::Terms;
 
 /// The topics of one [graph](crate::Graph) that have ends in this process.

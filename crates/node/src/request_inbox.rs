@@ -4,10 +4,11 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rospin_engine::{Instant, LossCause, Mutex, MutexGuard, Notifier, Pending};
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Queue of the newest items that its [`RequestInlet`] added, and the end that takes them. Items that are left when it
 /// is dropped are counted as lost with their entity.

@@ -1,13 +1,13 @@
 //! Timers of nodes: on the node's clock, which is ROS time, or on the steady clock.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rospin_engine::{ClockPoint, Failures, Instant, Overrun, Priority, Skips, Time};
 
 use crate::callback::{Convert, Nothing};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// One firing of a timer, as its callback sees it. The callback of [`create_timer`](crate::Node::create_timer) takes a
 /// `Tick`, whose due time is a [`Time`], that of [`create_wall_timer`](crate::Node::create_wall_timer) a

@@ -16,9 +16,11 @@ mod mismatch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rospin_engine::{Waiters, Waiting};
+
+use crate::sync::{Mutex, MutexGuard};
 
 pub(crate) use changes::Changes;
 use changes::Watchers;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::machine::State;
 use super::stage::Stage;
@@ -11,6 +10,7 @@ use crate::events::{EndEvents, PublisherSide};
 use crate::features::event_callbacks::Eventful;
 use crate::message::{Message, Outgoing};
 use crate::publisher::Publisher;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Publisher that sends messages while its [`LifecycleNode`](crate::LifecycleNode) is active, and in its `on_activate`.
 /// In every other state it drops them, also in `on_deactivate`, and logs a warning of the first one that it drops after

@@ -2,13 +2,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use futures_channel::oneshot;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
 
 use super::TransitionError;
 use super::machine::{Ask, State};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Number of transitions that wait at most. A program that requests more is in a loop.
 const WAITING_MAX: usize = 16;

@@ -1,8 +1,7 @@
 //! The current state of a node, readable by every thread.
 
-use std::sync::atomic::{AtomicU8, Ordering};
-
 use super::machine::State;
+use crate::sync::atomic::{AtomicU8, Ordering};
 
 /// The current state of a node. Only callbacks of the group that has the node's payload change it, one at a time, so no
 /// lock is needed.

@@ -4,7 +4,7 @@
 //! door, which decodes a request, calls the server as any client does, and encodes its response.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use rospin_engine::{Context, Waiters, Waiting};
@@ -18,6 +18,7 @@ use crate::info::RequestId;
 use crate::matches::Awaited;
 use crate::message::ServiceInterface;
 use crate::names::FullName;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Function that sends an encoded request to a server, and returns the future of its encoded response.
 type Door = Arc<dyn Fn(RequestId, Bytes) -> Awaited<Result<Bytes, CallError>> + Send + Sync>;

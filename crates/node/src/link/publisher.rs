@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +28,7 @@ use crate::matches::{Awaited, Matches};
 use crate::message::{Encode, Outgoing};
 use crate::middleware::PublisherEnd;
 use crate::qos::{Durability, Qos};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::terms::Terms;
 
 /// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the

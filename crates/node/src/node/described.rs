@@ -1,8 +1,10 @@
 //! Descriptions of the types of a node's endpoints.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use rospin_wire::Description;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// Descriptions of the generated types of a node's endpoints. They are kept as long as the node lives; their number is
 /// bounded by that of the types in the program. They are read only when somebody asks for them.

@@ -1,7 +1,9 @@
 //! Services that end with their node.
 
 use std::any::Any;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use crate::sync::Mutex;
 
 /// Services that were created with a node, one of each type. They end with the node, or when the program has others
 /// take their place.

@@ -1,12 +1,13 @@
 //! Measured ages and periods, and their summaries as messages.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, SystemTime};
 
 use rospin_engine::{Clock, Instant};
 use rospin_msgs::statistics_msgs::msg::{MetricsMessage, StatisticDataPoint, StatisticDataType};
 
 use crate::info::Way;
+use crate::sync::Mutex;
 
 /// Collector of a subscription's ages and periods, from one message on `/statistics` to the next.
 pub(crate) struct Collector {

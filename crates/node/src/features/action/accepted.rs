@@ -1,12 +1,13 @@
 //! Accepted goals in a queue for their execution: the source of the entity that executes them.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rospin_engine::{Clock, Instant, Notifier, Pending, Source, TakeError};
 use rospin_wire::Action;
 
 use super::goal::GoalHandle;
+use crate::sync::{Mutex, MutexGuard};
 
 /// The queue of accepted goals. It never has more goals than the server has room for.
 pub(crate) struct Accepted<A: Action> {

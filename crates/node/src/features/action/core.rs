@@ -1,6 +1,6 @@
 //! State that the entities of an action server share: the book of its goals. Changes of it are published.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use rospin_engine::{Clock, Timer};
@@ -18,6 +18,7 @@ use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
 use crate::publisher::Publisher;
 use crate::service::Responder;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Client that waits for a result.
 pub(crate) struct Waiting<A: Action> {

@@ -27,7 +27,7 @@ impl GoalId {
     /// Returns a random id (UUID version 4). The operating system provides the random bits, and does not block once it
     /// has booted.
     pub(crate) fn random() -> Self {
-        Self(uuid::Uuid::new_v4().into_bytes())
+        Self(crate::sync::random_uuid())
     }
 }
 

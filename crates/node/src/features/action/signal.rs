@@ -1,11 +1,13 @@
 //! A signal that is given once, and that any number of futures can await.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
 use rospin_engine::ForeignWaker;
+
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Signal that stays given once it was given.
 #[derive(Default)]

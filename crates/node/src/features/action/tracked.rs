@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -17,6 +17,7 @@ use super::state::GoalState;
 use crate::info::Gid;
 use crate::interfaces::action_msgs::GoalStatusArray;
 use crate::interfaces::builtin_interfaces::Time;
+use crate::sync::{Mutex, MutexGuard};
 
 /// A goal that this client sent.
 pub(crate) struct Tracked<F> {

@@ -1,7 +1,7 @@
 //! The types that a node can describe to others.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rospin_dynamic::{MessageType, describe};
 
@@ -9,6 +9,7 @@ use crate::interfaces::type_description_interfaces::{
     GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeDescription, TypeSource,
 };
 use crate::node::{DescribedTypes, Node};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The types that a node can describe to others: those of its endpoints, as far as they are generated or dynamic, and
 /// those that the program adds. They are kept as long as the node lives; their number is bounded by that of the types

@@ -1,7 +1,6 @@
 //! Creation of synchronizers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rospin_engine::{EntityKind, SourceError};
 
@@ -16,6 +15,7 @@ use crate::graph::EndpointKind;
 use crate::group::{Group, OwnGroup};
 use crate::node::Node;
 use crate::on::On;
+use crate::sync::atomic::Ordering;
 
 /// Number of messages that an input without a depth, which keeps all messages, adds to the batch of [`Sets`].
 const BATCH_OF_KEEP_ALL: usize = 100;

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rospin_engine::{Closer, Instant, LossCause, Notifier, Pending, Source, TakeError};
 use rospin_wire::Stamped;
@@ -15,6 +14,7 @@ use super::set::MessageSet;
 use super::watch::Watch;
 use crate::link::Messages;
 use crate::message::Message;
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A message of any type, shared.
 #[doc(hidden)]

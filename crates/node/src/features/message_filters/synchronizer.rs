@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rospin_engine::{Entity, JumpCallback, LossCause};
 
@@ -10,6 +9,7 @@ use super::source::Counts;
 use crate::graph::Presence;
 use crate::matches::Matches;
 use crate::node::Node;
+use crate::sync::atomic::Ordering;
 
 /// Synchronizer of several topics, whose callback gets their messages that belong together.
 ///

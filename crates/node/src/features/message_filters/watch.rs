@@ -1,9 +1,8 @@
 //! Warnings about messages that do not match: each is told once.
 
-use std::sync::atomic::Ordering;
-
 use super::source::Counts;
 use crate::complaints::Complaints;
+use crate::sync::atomic::Ordering;
 
 /// The messages that a synchronizer saw, to say why they do not match.
 #[derive(Debug)]

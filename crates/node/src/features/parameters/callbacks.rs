@@ -48,7 +48,7 @@ impl<F: ?Sized> Callbacks<F> {
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -59,12 +59,12 @@ pub(super) struct InsideCallback(());
 impl InsideCallback {
     /// Returns true if this thread runs such a callback.
     pub(super) fn is_here() -> bool {
-        IS_INSIDE.get()
+        IS_INSIDE.with(Cell::get)
     }
 
     /// Runs a callback of the user, and turns a panic into an error.
     pub(super) fn run<R>(callback: impl FnOnce() -> R) -> Result<R, SetParameterError> {
-        IS_INSIDE.set(true);
+        IS_INSIDE.with(|inside| inside.set(true));
         let _until_its_end = Self(());
         // A panic may leave the user's own state half changed, but none of rospin's.
         catch_unwind(AssertUnwindSafe(callback)).map_err(|panic| {
@@ -77,7 +77,7 @@ impl InsideCallback {
 
 impl Drop for InsideCallback {
     fn drop(&mut self) {
-        IS_INSIDE.set(false);
+        IS_INSIDE.with(|inside| inside.set(false));
     }
 }
 

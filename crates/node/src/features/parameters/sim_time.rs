@@ -1,6 +1,6 @@
 //! The parameter `use_sim_time`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use rospin_engine::ExecutorHandle;
 
@@ -11,6 +11,7 @@ use super::value::{ParameterSetting, ParameterValue};
 use crate::features::clock::SimTime;
 use crate::interfaces::rcl_interfaces::ParameterType;
 use crate::node::Node;
+use crate::sync::{Mutex, MutexGuard};
 
 pub(super) const NAME: &str = "use_sim_time";
 

@@ -1,10 +1,11 @@
 //! Storage of a parameter's value.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use super::value::ParameterValue;
 use super::variant::{bits_of, sealed::Variant};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// The value of a parameter, shared by the node and handles. A value that fits into a word is kept in an atomic as
 /// well, so that real-time callbacks read it without a lock.

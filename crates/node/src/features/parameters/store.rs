@@ -8,7 +8,7 @@
 //! or the checks would never end.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use rospin_engine::Notifier;
 
@@ -23,6 +23,7 @@ use super::value::{Change, ParameterKind, ParameterSetting, ParameterValue};
 use super::variant::ParameterVariant;
 use crate::interfaces::rcl_interfaces::ParameterDescriptor;
 use crate::node::Node;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Number of times that a change is checked at most, when other threads change parameters meanwhile.
 const ATTEMPTS_MAX: u32 = 100;

@@ -1,9 +1,10 @@
 //! Values that a program's user gives to parameters that no node has.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 
 use super::store::Store;
+use crate::sync::Mutex;
 
 /// The beginning of names of parameters that rclcpp's nodes declare for their quality of service.
 const QOS_OVERRIDES: &str = "qos_overrides.";

@@ -1,10 +1,12 @@
 //! Times at which the lines of code of a node have logged last.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use log::Record;
+
+use crate::sync::Mutex;
 
 /// Place in the code where a record was made.
 type Place = (Option<String>, Option<u32>);

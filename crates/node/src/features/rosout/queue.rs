@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 
 use log::LevelFilter;
@@ -12,6 +12,7 @@ use super::limits::Limits;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::rcl_interfaces::Log;
 use crate::names::NodeName;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Number of records that are kept until they are published, and for late subscriptions. It is that of rcl.
 pub(super) const RECORDS_MAX: usize = 1000;

@@ -5,7 +5,7 @@
 //! canceled between any two callbacks. A failure names its seed.
 //!
 //! `ROSPIN_NODE_PROGRAMS=100000 cargo test -p rospin-node --test node random` runs more programs than usual, and
-//! `ROSPIN_NODE_SEED=4711` one of them again. Interleavings of threads are for the engine's own
+//! `ROSPIN_NODE_SEED=4711` one of them again. Interleavings of threads are for `tests/nodes.rs`, and for the engine's
 //! `tests/explore.rs`.
 
 mod actions;
