@@ -14,6 +14,7 @@ use crate::deploy;
 use crate::doctor;
 use crate::interface;
 use crate::lab;
+use crate::launch;
 use crate::lifecycle;
 use crate::manual;
 use crate::node;
@@ -36,6 +37,7 @@ Examples:
   rospin deploy template FILE             a deployment file for it: executors, cores, priorities
   rospin trace record COMMAND             what a program's executors do, for `rospin trace report`
   rospin replay RECORDING                 the same decisions once more, or the first that differs
+  rospin launch FILE                      the processes of a robot, together
   rospin bag record -a                    its messages, for `rospin bag play`, rosbag2 and Foxglove
   rospin topic list                       what a running robot publishes
   rospin doctor                           what this machine can promise, and what would help
@@ -71,6 +73,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: trace::NAME, command: trace::command, run: trace::run },
     Subcommand { name: replay::NAME, command: replay::command, run: replay::run },
     Subcommand { name: top::NAME, command: top::command, run: top::run },
+    Subcommand { name: launch::NAME, command: launch::command, run: launch::run },
     Subcommand { name: bag::NAME, command: bag::command, run: bag::run },
     Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
     Subcommand { name: node::NAME, command: node::command, run: node::run },

@@ -15,6 +15,7 @@ mod faults;
 mod interface;
 mod isolated;
 mod lab;
+mod launch;
 mod lifecycle;
 mod manual;
 mod node;

@@ -3,12 +3,16 @@
 
 #![cfg(feature = "dds")]
 
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
+use rospin::lifecycle::Lifecycle;
 use rospin::{Context, ContextOptions, Ros};
 use rospin_testkit::peers::Ours;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A domain that nobody else on this machine is in, kept from other tests while this lives.
 struct Domain {
@@ -34,11 +38,16 @@ impl Domain {
 
     /// Runs the command in this domain.
     fn run(&self, rmw: &str, arguments: &[&str]) -> Output {
+        self.command(rmw, arguments).output().expect("it starts")
+    }
+
+    fn command(&self, rmw: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
         command.args(arguments).env("RMW_IMPLEMENTATION", rmw).env("ROS_DOMAIN_ID", self.id.to_string());
         command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST").env_remove("AMENT_PREFIX_PATH");
         command.env_remove("CYCLONEDDS_URI");
-        command.stdin(Stdio::null()).output().expect("it starts")
+        command.stdin(Stdio::null());
+        command
     }
 }
 
@@ -149,4 +158,117 @@ fn nodes_of_rclpy_are_asked_over_dds() {
         thread::yield_now();
     }
     ask(&domain, "rmw_fastrtps_cpp", "theirs");
+}
+
+const IS_CHILD: &str = "ROSPIN_TEST_CHILD";
+
+/// The program that is launched: a managed node.
+#[test]
+fn managed_program() {
+    struct Managed;
+    impl Lifecycle for Managed {}
+
+    if std::env::var_os(IS_CHILD).is_none() {
+        return;
+    }
+    let ros = rospin::init().expect("a network");
+    let _node = ros.create_lifecycle_node("node", Managed).expect("a node");
+    ros.spin().expect("a spin");
+}
+
+/// A launch that runs.
+struct Launch {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    seen: Vec<String>,
+}
+
+impl Launch {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        Self { child, lines, seen: Vec::new() }
+    }
+
+    /// Reads until there was a line with that text, and returns its place.
+    fn until(&mut self, said: &str) -> usize {
+        while let Some(Ok(line)) = self.lines.next() {
+            let is_it = line.contains(said);
+            self.seen.push(line);
+            if is_it {
+                return self.seen.len() - 1;
+            }
+        }
+        panic!("{said}: {:#?}", self.seen);
+    }
+
+    /// Returns the place of the first line with that text, or waits for it.
+    fn place(&mut self, said: &str) -> usize {
+        match self.seen.iter().position(|line| line.contains(said)) {
+            Some(place) => place,
+            None => self.until(said),
+        }
+    }
+
+    /// Returns the number of the process in the line at that place.
+    fn pid(&self, place: usize) -> Pid {
+        let line = &self.seen[place];
+        let number = line.rsplit(['[', ']']).nth(1).and_then(|number| number.parse().ok());
+        number.and_then(Pid::from_raw).unwrap_or_else(|| panic!("{line}"))
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        // Both only fail if it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn two_robots_with_managed_nodes_are_launched_from_one_file() {
+    let domain = Domain::new();
+    let folder = std::env::temp_dir().join(format!("rospin-launch-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let program = std::env::current_exe().expect("a path");
+    let mut content = format!("[environment]\n{IS_CHILD} = \"1\"\n");
+    for robot in ["/r1", "/r2"] {
+        let common = format!(
+            "program = '{}'\nnamespace = \"{robot}\"\nlifecycle = \"active\"\n\
+             arguments = [\"managed_program\", \"--exact\", \"--nocapture\", \"--\"]\n",
+            program.display()
+        );
+        content.push_str(&format!("[[process]]\nnode = \"detector\"\nafter = [\"camera\"]\n{common}"));
+        content
+            .push_str(&format!("[[process]]\nnode = \"camera\"\nrespawn = true\nrespawn_delay = \"50 ms\"\n{common}"));
+    }
+    let file = folder.join("robots.toml");
+    std::fs::write(&file, content).expect("a file");
+    let mut command = domain.command("rmw_cyclonedds_cpp", &["launch", file.to_str().expect("UTF-8")]);
+    let mut launch = Launch::start({
+        command.env("ROS_LOG_DIR", &folder);
+        command
+    });
+    for (robot, camera, detector) in [("/r1", 2, 1), ("/r2", 4, 3)] {
+        let camera_active = launch.place(&format!("{camera}]: node {robot}/camera is active"));
+        let started = launch.place(&format!("[{}/detector-{detector}]: process started", &robot[1..]));
+        let detector_active = launch.place(&format!("{detector}]: node {robot}/detector is active"));
+        assert!(camera_active < started && started < detector_active, "{:#?}", launch.seen);
+    }
+    // A killed node comes back and is led anew.
+    let started = launch.place("[r1/camera-2]: process started");
+    kill_process(launch.pid(started), Signal::KILL).expect("it runs");
+    launch.until("[r1/camera-2]: process has died");
+    launch.until("[r1/camera-2]: process started");
+    launch.until("[r1/camera-2]: node /r1/camera is active");
+    let state = domain.run("rmw_cyclonedds_cpp", &["lifecycle", "get", "/r1/camera"]);
+    assert_eq!(String::from_utf8_lossy(&state.stdout), "active [3]\n");
+
+    let begin = Instant::now();
+    kill_process(Pid::from_child(&launch.child), Signal::INT).expect("it runs");
+    assert!(launch.child.wait().expect("its status").success());
+    let took = begin.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    std::fs::remove_dir_all(&folder).expect("the folder");
 }

@@ -77,6 +77,7 @@ fn fix_of_missing(text: &str, offset: usize, key: &str) -> String {
         (_, "to") => "`to = [\"/scan\"]`",
         (_, "lock") => "`lock = \"map\"`",
         (_, "type") => "`type = \"package::Type\"`",
+        (_, "program") => "`program = \"target/release/robot\"`",
         ("", "duration") => "`duration = \"10 s\"`",
         (_, "delay" | "hold" | "capacity" | "period" | "bound") => return format!("; add `{key} = \"2 ms\"`"),
         (_, "count" | "misses" | "of") => return format!("; add `{key} = 2`"),

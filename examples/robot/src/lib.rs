@@ -12,7 +12,6 @@ pub mod base;
 pub mod camera;
 pub mod controller;
 pub mod detector;
-pub mod launch;
 pub mod operator;
 pub mod tracker;
 

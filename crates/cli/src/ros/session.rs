@@ -66,6 +66,14 @@ impl Session {
 
     /// Joins the network as [`join`](Self::join) does, with a node of that name.
     pub(crate) fn join_as(discovery: &Discovery, name: Option<&str>) -> Result<Self, Failure> {
+        let middleware = Self::check_network()?;
+        let ros = rospin::init_with(ContextOptions::new(), middleware, RosArguments::default()).map_err(started)?;
+        let name = name.map_or_else(|| format!("_rospin_{}", std::process::id()), str::to_owned);
+        Self::create(ros, NodeOptions::new(name), discovery, true)
+    }
+
+    /// Returns the middleware that the environment selects. It is an error if that reaches no other program.
+    pub(crate) fn check_network() -> Result<Middlewares, Failure> {
         let middleware = Middlewares::from_env().map_err(Failure::input)?;
         if !cfg!(feature = "dds") && !cfg!(feature = "zenoh") {
             return Err(Failure::Input(
@@ -81,9 +89,7 @@ impl Session {
                     .into(),
             ));
         }
-        let ros = rospin::init_with(ContextOptions::new(), middleware, RosArguments::default()).map_err(started)?;
-        let name = name.map_or_else(|| format!("_rospin_{}", std::process::id()), str::to_owned);
-        Self::create(ros, NodeOptions::new(name), discovery, true)
+        Ok(middleware)
     }
 
     fn create(ros: Ros, options: NodeOptions, discovery: &Discovery, is_networked: bool) -> Result<Self, Failure> {

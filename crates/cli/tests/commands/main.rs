@@ -10,6 +10,7 @@ mod analyze;
 mod analyze_acts;
 mod broken;
 mod demo;
+mod launch;
 mod lttng;
 mod program;
 mod replay;
