@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 seconds="${1:-20}"
 targets=("${@:2}")
 if [ ${#targets[@]} = 0 ]; then
-    targets=(recording ros2_tracing scenario deployment components values names parameter_file parameter_services interfaces accelerator_messages)
+    targets=(recording mcap ros2_tracing scenario deployment components values names parameter_file parameter_services interfaces accelerator_messages)
 fi
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
@@ -26,6 +26,7 @@ fi
 seeds() {
     case "$1" in
     recording) ls crates/trace/tests/golden.mcap ;;
+    mcap) ls crates/trace/tests/golden.mcap crates/cli/tests/bags/drive/*.mcap ;;
     ros2_tracing) ls crates/trace/tests/drive.txt ;;
     scenario) ls crates/scenario/scenarios/{chain,exp?,latency,one_core}.toml ;;
     deployment) ls crates/scenario/deployments/*.toml crates/engine/examples/deployment.toml ;;

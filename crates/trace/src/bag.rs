@@ -5,13 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mcap::records::Record;
-use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
-
-use crate::lengths;
-
-/// The largest record that is read, in bytes.
-const RECORD_LIMIT: usize = 1 << 30;
+use crate::mcap::{Channel, McapMessages, Wanted};
 
 /// Messages of topics as they were recorded, in the order of their times.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -113,7 +107,7 @@ impl Bag {
         }
         let mut bag = Self::default();
         for file in &files {
-            bag.add(&fs::read(file).map_err(|reason| failed(file, reason))?, file)?;
+            bag.add(file)?;
         }
         if bag.messages.is_empty() {
             let others: Vec<String> =
@@ -126,57 +120,39 @@ impl Bag {
         Ok(bag)
     }
 
-    fn add(&mut self, mut rest: &[u8], path: &Path) -> Result<(), BagError> {
+    fn add(&mut self, path: &Path) -> Result<(), BagError> {
+        let failed = |reason| BagError::Io { path: path.to_owned(), reason };
         let before = self.messages.len();
-        // A damaged file may claim any length.
-        let options = LinearReaderOptions::default().with_record_length_limit(RECORD_LIMIT);
-        let mut reader = LinearReader::new_with_options(options);
-        let mut schemas: BTreeMap<u16, String> = BTreeMap::new();
+        let mut messages = McapMessages::open(path, Wanted::default()).map_err(failed)?;
         let mut channels: BTreeMap<u16, Option<usize>> = BTreeMap::new();
-        while let Some(event) = reader.next_event() {
-            let record = match event {
-                Ok(LinearReadEvent::ReadRequest(wanted)) => {
-                    let (now, later) = rest.split_at(wanted.min(rest.len()));
-                    reader.insert(now.len())[..now.len()].copy_from_slice(now);
-                    reader.notify_read(now.len());
-                    rest = later;
-                    continue;
-                }
-                Ok(LinearReadEvent::Record { data, opcode }) if lengths::are_within(opcode, data) => {
-                    mcap::parse_record(opcode, data)
-                }
-                Ok(LinearReadEvent::Record { .. }) => Err(mcap::McapError::UnexpectedEof),
-                Err(error) => Err(error),
-            };
-            match record {
-                Ok(Record::Schema { header, .. }) => _ = schemas.insert(header.id, header.name),
-                Ok(Record::Channel(channel)) => {
-                    let message_type = schemas.get(&channel.schema_id).cloned().unwrap_or_default();
-                    let topic = self.topic(&channel.topic, &channel.message_encoding, message_type);
-                    channels.insert(channel.id, topic);
-                }
-                Ok(Record::Message { header, data }) => {
-                    if let Some(topic) = channels.get(&header.channel_id).copied().flatten() {
-                        let payload = data.into_owned();
-                        self.messages.push(BagMessage { topic, time_ns: header.log_time, payload });
-                    }
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    let path = path.to_owned();
-                    let messages = self.messages.len() - before;
-                    return Err(BagError::Damaged { path, reason: plain(&error), messages });
-                }
+        for message in &mut messages {
+            let message = message.map_err(|damage| BagError::Damaged {
+                path: path.to_owned(),
+                reason: damage.text,
+                messages: self.messages.len() - before,
+            })?;
+            let channel = &message.channel;
+            let topic = *channels.entry(channel.id).or_insert_with(|| self.topic(channel));
+            if let Some(topic) = topic {
+                let payload = message.payload.to_vec();
+                self.messages.push(BagMessage { topic, time_ns: message.log_time, payload });
+            }
+        }
+        for (id, channel) in &messages.declared().channels {
+            if !channels.contains_key(id) {
+                self.topic(channel);
             }
         }
         Ok(())
     }
 
     /// Returns the place of a channel's topic, or `None` if its messages are not in ROS 2's encoding.
-    fn topic(&mut self, name: &str, encoding: &str, message_type: String) -> Option<usize> {
+    fn topic(&mut self, channel: &Channel) -> Option<usize> {
+        let Channel { topic: name, encoding, message_type, .. } = channel;
+        let message_type = message_type.clone();
         // Channels of rospin itself have events, not messages of topics.
         if encoding != "cdr" || message_type.is_empty() || message_type.starts_with("rospin_trace/") {
-            let entry = (name.to_owned(), if encoding == "cdr" { message_type } else { encoding.to_owned() });
+            let entry = (name.clone(), if encoding == "cdr" { message_type } else { encoding.clone() });
             if !self.left_out.contains(&entry) {
                 self.left_out.push(entry);
             }
@@ -221,17 +197,5 @@ impl Bag {
         let Self { topics, messages, .. } = &mut self;
         messages.retain(|message| is_wanted(&topics[message.topic].name));
         self
-    }
-}
-
-/// Returns the error in words.
-fn plain(error: &mcap::McapError) -> String {
-    match error {
-        mcap::McapError::BadMagic => "is no MCAP file, or is cut off".to_owned(),
-        mcap::McapError::UnexpectedEof => "is cut off within a record".to_owned(),
-        mcap::McapError::UnsupportedCompression(name) => {
-            format!("has chunks that are compressed with {name} (`mcap decompress` writes it without)")
-        }
-        other => other.to_string(),
     }
 }

@@ -1,7 +1,8 @@
 //! Writer of MCAP, the container of recordings: chunks without compression, each with a checksum and an index.
 //!
 //! It writes the part of <https://mcap.dev/spec> that recordings need. The crate `mcap` writes all of it, but takes as
-//! long to compile as rospin's engine, in every program that can be recorded. It reads what this writer wrote.
+//! long to compile as rospin's engine, in every program that can be recorded. In tests, it reads what this writer
+//! wrote.
 //!
 //! A format of our own would have needed chunks, an index, recovery of files that are cut off, and a converter for
 //! people's tools. MCAP has them, so the recording itself is what Foxglove opens.

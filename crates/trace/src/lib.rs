@@ -9,6 +9,7 @@
 //!   [`RotatingSink`] and [`FlightSink`] write.
 //! - [`StreamSink`] writes the same bytes for somebody who watches the program while it runs, and [`places`] says where
 //!   to meet.
+//! - With the feature `mcap`: reading of MCAP files of any kind.
 //! - With the feature `model`: `Recording` has events, and `Model` the activations, messages and losses. With `read`,
 //!   events come from files, too.
 #![cfg_attr(not(feature = "read"), allow(rustdoc::broken_intra_doc_links))]
@@ -32,10 +33,10 @@ mod follow;
 mod handover;
 mod incidents;
 mod kept_names;
-#[cfg(any(feature = "read", feature = "bag"))]
-mod lengths;
 #[cfg(feature = "read")]
 pub mod live;
+#[cfg(feature = "mcap")]
+pub mod mcap;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod monitor;

@@ -6,16 +6,16 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use mcap::records::{Record, op};
-use mcap::sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions};
+use bytes::Bytes;
 use rospin_core::recording::Words;
 
 use crate::file::{EVENT_BYTES, VERSION};
-use crate::lengths;
+use crate::mcap::format::{Fields, kind};
+use crate::mcap::{self, Record, RecordError, Records};
 use crate::recording::{EventSorter, Fault, Recording};
 
 /// The largest record that is read, in bytes. A chunk of a recording has about a MiB.
-const RECORD_LIMIT: usize = 1 << 28;
+const RECORD_LIMIT: u64 = 1 << 28;
 /// The largest number of events that are read of one file: about ten GiB of memory.
 const EVENT_LIMIT: usize = 150_000_000;
 /// The largest number of [`Recording::faults`] of one file. Further ones are left out.
@@ -121,44 +121,33 @@ impl Recording {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(mut file: impl Read, path: &Path) -> Result<Self, ReadError> {
-        let options = LinearReaderOptions::default()
-            .with_emit_chunks(true)
-            .with_skip_end_magic(true)
-            .with_validate_data_section_crc(true)
-            .with_record_length_limit(RECORD_LIMIT);
-        let mut reader = LinearReader::new_with_options(options);
+        let mut records = Records::new(&mut file, u64::MAX, RECORD_LIMIT).with_sum();
         let mut scan = Scan { recording: Self { path: path.to_owned(), ..Self::default() }, ..Scan::default() };
-        // The magic bytes at the beginning of the file.
-        let mut offset = 8;
-        let mut is_finished = false;
-        while let Some(event) = reader.next_event() {
-            match event {
-                Ok(LinearReadEvent::ReadRequest(wanted)) => {
-                    let read = file.read(reader.insert(wanted));
-                    let read = read.map_err(|reason| ReadError::Io { path: path.to_owned(), reason })?;
-                    reader.notify_read(read);
+        let mut has_end = false;
+        loop {
+            match records.next_of(|_| true) {
+                Ok(Some(record)) => {
+                    has_end |= record.kind == kind::DATA_END;
+                    scan.record(record)?;
                 }
-                Ok(LinearReadEvent::Record { data, opcode }) => {
-                    is_finished |= opcode == op::FOOTER;
-                    scan.record(opcode, data, offset)?;
-                    offset += 9 + data.len() as u64;
+                Ok(None) => break,
+                Err(RecordError::NoMcap) => return Err(ReadError::NoMcap { path: path.to_owned() }),
+                Err(RecordError::Io(reason)) => return Err(ReadError::Io { path: path.to_owned(), reason }),
+                Err(RecordError::Cut) => {
+                    let text = "the file ends here without its end: the program was killed, or it still runs";
+                    scan.fault(records.at(), text.to_owned());
+                    has_end = true;
+                    break;
                 }
-                Err(mcap::McapError::BadMagic) if offset == 8 => {
-                    return Err(ReadError::NoMcap { path: path.to_owned() });
-                }
-                Err(_) if scan.is_summary => break,
                 Err(error) => {
-                    scan.fault(offset, format!("{}; what follows is missing", plain(&error)));
-                    is_finished = true;
+                    scan.fault(records.at(), format!("the file {error}; what follows is missing"));
+                    has_end = true;
                     break;
                 }
             }
         }
-        if !is_finished && !scan.is_summary {
-            scan.fault(
-                offset,
-                "the file ends here without its end: the program was killed, or it still runs".to_owned(),
-            );
+        if !has_end {
+            scan.fault(records.at(), "the file ends here without the end of its messages".to_owned());
         }
         scan.finish()
     }
@@ -197,17 +186,37 @@ fn join(mut recordings: Vec<Recording>) -> Vec<Recording> {
     joined
 }
 
-/// Returns the error as a message for the user.
-fn plain(error: &mcap::McapError) -> String {
-    match error {
-        mcap::McapError::UnexpectedEof => "the file is cut off within a record".to_owned(),
-        mcap::McapError::BadMagic => "the file is no MCAP file".to_owned(),
-        mcap::McapError::Parse(_) => "a record cannot be parsed".to_owned(),
-        mcap::McapError::UnsupportedCompression(name) => {
-            format!("a chunk is compressed with {name}; decompress the file with `mcap decompress`")
-        }
-        other => other.to_string(),
+/// Returns the number and the topic of a channel.
+pub(crate) fn channel(fields: &mut Fields<'_>) -> Option<(u16, String)> {
+    let id = fields.u16()?;
+    let _schema = fields.u16()?;
+    Some((id, fields.text()?))
+}
+
+/// Returns the channel and the payload of a message.
+pub(crate) fn message<'a>(fields: &mut Fields<'a>) -> Option<(u16, &'a [u8])> {
+    let channel = fields.u16()?;
+    let _sequence = fields.u32()?;
+    let _times = (fields.u64()?, fields.u64()?);
+    Some((channel, fields.0))
+}
+
+/// What a recording says of itself.
+pub(crate) struct About {
+    pub(crate) version: u32,
+    /// Number of the file if the recording has several.
+    pub(crate) part: Option<u32>,
+}
+
+/// Returns what a record of metadata says of the recording; `None` if it says something else.
+pub(crate) fn about(fields: &[u8]) -> Option<About> {
+    let mut fields = Fields(fields);
+    if fields.text()? != "rospin" {
+        return None;
     }
+    let map = fields.map()?;
+    let version = map.get("version").and_then(|version| version.parse().ok()).unwrap_or(0);
+    Some(About { version, part: map.get("part").and_then(|part| part.parse().ok()) })
 }
 
 /// Returns the words of the event in a message, and the number of its thread; `None` if the message is too short.
@@ -227,7 +236,6 @@ struct Scan {
     recording: Recording,
     topics: BTreeMap<u16, String>,
     order: EventSorter,
-    is_summary: bool,
     is_full: bool,
 }
 
@@ -238,64 +246,69 @@ impl Scan {
         }
     }
 
-    fn record(&mut self, opcode: u8, data: &[u8], offset: u64) -> Result<(), ReadError> {
-        if opcode == op::DATA_END {
-            self.is_summary = true;
-        }
-        if self.is_summary {
+    fn record(&mut self, record: Record) -> Result<(), ReadError> {
+        let Record { kind, fields, at } = record;
+        if kind == kind::CHUNK {
+            self.chunk(&Bytes::from(fields), at);
             return Ok(());
         }
-        if !lengths::are_within(opcode, data) {
-            let missing = if opcode == op::CHUNK { "the events of this chunk are missing" } else { "it is left out" };
-            self.fault(offset, format!("a record cannot be parsed; {missing}"));
+        if kind == kind::METADATA
+            && let Some(about) = about(&fields)
+        {
+            if about.version > VERSION {
+                return Err(ReadError::Newer { path: self.recording.path.clone(), version: about.version });
+            }
+            self.recording.part = about.part;
             return Ok(());
         }
-        match mcap::parse_record(opcode, data) {
-            Ok(Record::Chunk { header, data }) => {
-                let messages: Result<Vec<Record<'_>>, _> =
-                    mcap::read::ChunkReader::new(header, &data).and_then(Iterator::collect);
-                match messages {
-                    Ok(records) => {
-                        for record in &records {
-                            self.message(record, offset);
-                        }
-                    }
-                    Err(error) => {
-                        self.fault(offset, format!("{}; the events of this chunk are missing", plain(&error)))
-                    }
-                }
-            }
-            Ok(Record::Metadata(metadata)) if metadata.name == "rospin" => {
-                let version = metadata.metadata.get("version").and_then(|version| version.parse().ok()).unwrap_or(0);
-                if version > VERSION {
-                    return Err(ReadError::Newer { path: self.recording.path.clone(), version });
-                }
-                self.recording.part = metadata.metadata.get("part").and_then(|part| part.parse().ok());
-            }
-            Ok(record) => self.message(&record, offset),
-            Err(error) => self.fault(offset, format!("{}; it is left out", plain(&error))),
+        if self.message(kind, Fields(&fields), at).is_none() {
+            self.fault(at, "a record cannot be parsed; it is left out".to_owned());
         }
         Ok(())
     }
 
-    fn message(&mut self, record: &Record<'_>, offset: u64) {
-        match record {
-            Record::Channel(channel) => _ = self.topics.insert(channel.id, channel.topic.clone()),
-            Record::Message { header, data } => {
-                let Some(topic) = self.topics.get(&header.channel_id) else { return };
+    fn chunk(&mut self, fields: &Bytes, at: u64) {
+        let content = match mcap::content(fields, RECORD_LIMIT) {
+            Ok(content) => content,
+            Err(reason) => return self.fault(at, format!("a chunk {reason}; the events of this chunk are missing")),
+        };
+        let mut rest = Fields(&content);
+        let mut records = Vec::new();
+        while !rest.0.is_empty() {
+            let Some(record) = rest.record() else {
+                return self.fault(at, "a record cannot be parsed; the events of this chunk are missing".to_owned());
+            };
+            records.push(record);
+        }
+        for (kind, fields) in records {
+            if self.message(kind, fields, at).is_none() {
+                self.fault(at, "a record cannot be parsed; it is left out".to_owned());
+            }
+        }
+    }
+
+    /// Takes a channel or a message; `None` if its fields are damaged.
+    fn message(&mut self, kind: u8, mut fields: Fields<'_>, at: u64) -> Option<()> {
+        match kind {
+            kind::CHANNEL => {
+                let (id, topic) = channel(&mut fields)?;
+                self.topics.insert(id, topic);
+            }
+            kind::MESSAGE => {
+                let (id, data) = message(&mut fields)?;
+                let Some(topic) = self.topics.get(&id) else { return Some(()) };
                 if topic == "/rospin/names" {
                     match serde_json::from_slice(data) {
                         Ok(name) => self.recording.names.push(name),
-                        Err(error) => {
-                            self.fault(offset, format!("a name cannot be understood ({error}); it is left out"))
-                        }
+                        Err(error) => self.fault(at, format!("a name cannot be understood ({error}); it is left out")),
                     }
                 } else if topic.starts_with("/rospin/") {
-                    self.event(data, offset);
+                    self.event(data, at);
                 }
             }
             _ => {}
         }
+        Some(())
     }
 
     fn event(&mut self, data: &[u8], offset: u64) {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use rospin_trace::mcap::{self, Channel, McapMessages, Wanted};
 
-use super::mcap::{self, Channel, McapMessages, Wanted};
 use super::metadata::{FILE, FileOf, Metadata, Topic};
 use super::qos;
 #[cfg(feature = "sqlite")]
@@ -340,7 +340,11 @@ impl Iterator for Messages {
                 continue;
             };
             let read = match current {
-                Current::Mcap(messages) => messages.next().map(|read| read.map(|message| self.of_mcap(message))),
+                Current::Mcap(messages) => match messages.next() {
+                    Some(Ok(message)) => Some(Ok(self.of_mcap(message))),
+                    Some(Err(damage)) => Some(Err(damage.to_string())),
+                    None => None,
+                },
                 #[cfg(feature = "sqlite")]
                 Current::Database(messages) => messages.next(),
             };

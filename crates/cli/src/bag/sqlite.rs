@@ -7,10 +7,10 @@ use std::vec;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::mcap::{Kind, Wanted};
 use super::metadata::Topic;
 use super::qos;
 use super::read::{Content, Message, ReadError};
+use rospin_trace::mcap::{Kind, Wanted};
 
 /// Number of messages that are read at once.
 const PAGE: u32 = 16;

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use mcap::records::{Record, op};
+use bytes::Bytes;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
 use crate::file::VERSION;
+use crate::mcap;
+use crate::mcap::format::{Fields, MAGIC, kind};
 use crate::names::Name;
-use crate::read::words_of;
+use crate::read::{about, channel, message, words_of};
 use crate::recording::Recorded;
 use crate::stream::END;
 
-/// The bytes at the beginning of an MCAP file.
-const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 /// The largest record that is read: a chunk of a program has about a MiB.
 const RECORD_LIMIT: u64 = 1 << 26;
 /// The largest number of channels that are known: a program has one for each kind of event.
@@ -107,53 +107,78 @@ impl Feed {
         }
     }
 
-    fn record(&mut self, opcode: u8, data: &[u8], each: &mut impl FnMut(Item)) -> Result<(), FeedError> {
-        let damaged = |error: mcap::McapError| FeedError::Damaged(error.to_string());
-        match mcap::parse_record(opcode, data).map_err(damaged)? {
-            Record::Chunk { header, data } => {
-                let records = mcap::read::ChunkReader::new(header, &data).map_err(damaged)?;
-                // A release is noted later than it happened, and must not come before what its thread noted earlier.
-                let mut latest: BTreeMap<u32, u64> = BTreeMap::new();
-                let mut events = Vec::new();
-                for record in records {
-                    if let Some(recorded) = self.message(&record.map_err(damaged)?, each) {
-                        let latest = latest.entry(recorded.thread).or_default();
-                        *latest = recorded.at.as_nanos().max(*latest);
-                        events.push((*latest, recorded));
-                    }
+    fn record(&mut self, kind: u8, fields: &[u8], each: &mut impl FnMut(Item)) -> Result<(), FeedError> {
+        let cut = || FeedError::Damaged("it ends within a field".to_owned());
+        match kind {
+            kind::CHUNK => {
+                let content = mcap::content(&Bytes::copy_from_slice(fields), RECORD_LIMIT);
+                let content = content.map_err(|reason| FeedError::Damaged(format!("a chunk {reason}")))?;
+                self.chunk(&content, each).ok_or_else(cut)?;
+            }
+            kind::METADATA => {
+                if let Some(about) = about(fields)
+                    && about.version > VERSION
+                {
+                    return Err(FeedError::Newer(about.version));
                 }
-                // A stable sort keeps the order of each thread.
-                events.sort_by_key(|(order, _)| *order);
-                for (_, recorded) in events {
+                let mut fields = Fields(fields);
+                if fields.text().ok_or_else(cut)? == END.0 {
+                    let mut map = fields.map().ok_or_else(cut)?;
+                    each(Item::End(map.remove(END.1).unwrap_or_default()));
+                }
+            }
+            _ => {
+                if let Some(recorded) = self.message(kind, Fields(fields), each).ok_or_else(cut)? {
                     each(Item::Event(recorded));
                 }
             }
-            Record::Channel(channel) if self.topics.len() < CHANNELS => {
-                self.topics.insert(channel.id, channel.topic);
-            }
-            Record::Metadata(metadata) if metadata.name == "rospin" => {
-                let version = metadata.metadata.get("version").and_then(|version| version.parse().ok()).unwrap_or(0);
-                if version > VERSION {
-                    return Err(FeedError::Newer(version));
-                }
-            }
-            Record::Metadata(metadata) if metadata.name == END.0 => {
-                each(Item::End(metadata.metadata.get(END.1).cloned().unwrap_or_default()));
-            }
-            record if opcode == op::MESSAGE => {
-                if let Some(recorded) = self.message(&record, each) {
-                    each(Item::Event(recorded));
-                }
-            }
-            _ => {}
         }
         Ok(())
     }
 
-    /// Returns the event in a message; `None` if it has none. Passes a name on to `each`.
-    fn message(&self, record: &Record<'_>, each: &mut impl FnMut(Item)) -> Option<Recorded> {
-        let Record::Message { header, data } = record else { return None };
-        let topic = self.topics.get(&header.channel_id)?;
+    /// Takes the content of a chunk; `None` if a record of it is damaged.
+    fn chunk(&mut self, content: &[u8], each: &mut impl FnMut(Item)) -> Option<()> {
+        // A release is noted later than it happened, and must not come before what its thread noted earlier.
+        let mut latest: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut events = Vec::new();
+        let mut rest = Fields(content);
+        while !rest.0.is_empty() {
+            let (kind, fields) = rest.record()?;
+            if let Some(recorded) = self.message(kind, fields, each)? {
+                let latest = latest.entry(recorded.thread).or_default();
+                *latest = recorded.at.as_nanos().max(*latest);
+                events.push((*latest, recorded));
+            }
+        }
+        // A stable sort keeps the order of each thread.
+        events.sort_by_key(|(order, _)| *order);
+        for (_, recorded) in events {
+            each(Item::Event(recorded));
+        }
+        Some(())
+    }
+
+    /// Takes a channel or a message, and returns the event in it; `Some(None)` if it has none, and `None` if its fields
+    /// are damaged. Passes a name on to `each`.
+    fn message(&mut self, kind: u8, mut fields: Fields<'_>, each: &mut impl FnMut(Item)) -> Option<Option<Recorded>> {
+        match kind {
+            kind::CHANNEL => {
+                let (id, topic) = channel(&mut fields)?;
+                if self.topics.len() < CHANNELS {
+                    self.topics.insert(id, topic);
+                }
+                Some(None)
+            }
+            kind::MESSAGE => {
+                let (id, data) = message(&mut fields)?;
+                Some(self.event(id, data, each))
+            }
+            _ => Some(None),
+        }
+    }
+
+    fn event(&self, channel: u16, data: &[u8], each: &mut impl FnMut(Item)) -> Option<Recorded> {
+        let topic = self.topics.get(&channel)?;
         if topic == "/rospin/names" {
             if let Ok(name) = serde_json::from_slice(data) {
                 each(Item::Name(name));

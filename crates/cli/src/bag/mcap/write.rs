@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use rospin_trace::mcap::format::{MAGIC, kind, put_bytes, put_map, put_text, put_u64, record};
+
 use super::compression::Compression;
-use super::format::{MAGIC, kind, put_bytes, put_map, put_text, put_u64, record};
 
 /// The arrangement of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

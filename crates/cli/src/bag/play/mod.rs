@@ -31,11 +31,11 @@ use self::ahead::Ahead;
 pub(crate) use self::control::Control;
 use self::timeline::Timeline;
 use super::choice::Choice;
-use super::mcap::{Kind, Wanted};
 use super::metadata::Topic;
 use super::qos::{self, Offered};
 use super::read::{Bag, Message};
 use super::record::Tell;
+use rospin_trace::mcap::{Kind, Wanted};
 
 /// Encoding of messages that can be published.
 const ENCODING: &str = "cdr";

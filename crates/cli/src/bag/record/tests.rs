@@ -9,11 +9,11 @@ use rospin::qos::Durability;
 
 use super::*;
 use crate::bag::command::testing::record as record_by_command;
-use crate::bag::mcap::Wanted;
 use crate::bag::metadata::FILE;
 use crate::bag::read::Bag;
 use crate::bag::tests::Scratch;
 use crate::ros::testing::Robot;
+use rospin_trace::mcap::Wanted;
 
 /// A recording of everything, and what it tells.
 struct Stage {

@@ -11,12 +11,13 @@ use rospin::qos::{Durability, History, Reliability};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::command::testing::play;
-use super::mcap::{Compression, Layout, Wanted};
+use super::mcap::{Compression, Layout};
 use super::metadata::{FILE, Topic};
 use super::qos::Offered;
 use super::read::{Bag, ReadError};
 use super::write::{BagWriter, CreateError, Stamped, WriteOptions};
 use crate::ros::testing::Robot;
+use rospin_trace::mcap::Wanted;
 
 /// Time of the first message of a test's bag.
 pub(super) const BEGIN: u64 = 1_700_000_000_000_000_000;

@@ -3,30 +3,43 @@
 use std::collections::BTreeMap;
 
 /// Bytes at the beginning and at the end of a file.
-pub(super) const MAGIC: &[u8] = b"\x89MCAP0\r\n";
+pub const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 
 /// Bytes before the fields of a record: its kind, and the length of its fields.
-pub(super) const RECORD_HEADER: usize = 9;
+pub const RECORD_HEADER: usize = 9;
 
 /// Kinds of records.
-pub(super) mod kind {
-    pub(in super::super) const HEADER: u8 = 0x01;
-    pub(in super::super) const FOOTER: u8 = 0x02;
-    pub(in super::super) const SCHEMA: u8 = 0x03;
-    pub(in super::super) const CHANNEL: u8 = 0x04;
-    pub(in super::super) const MESSAGE: u8 = 0x05;
-    pub(in super::super) const CHUNK: u8 = 0x06;
-    pub(in super::super) const MESSAGE_INDEX: u8 = 0x07;
-    pub(in super::super) const CHUNK_INDEX: u8 = 0x08;
-    pub(in super::super) const STATISTICS: u8 = 0x0B;
-    pub(in super::super) const METADATA: u8 = 0x0C;
-    pub(in super::super) const METADATA_INDEX: u8 = 0x0D;
-    pub(in super::super) const SUMMARY_OFFSET: u8 = 0x0E;
-    pub(in super::super) const DATA_END: u8 = 0x0F;
+pub mod kind {
+    /// The first record, with the profile.
+    pub const HEADER: u8 = 0x01;
+    /// The last record, with the place of the summary.
+    pub const FOOTER: u8 = 0x02;
+    /// Definition of messages.
+    pub const SCHEMA: u8 = 0x03;
+    /// Topic with its encoding and schema.
+    pub const CHANNEL: u8 = 0x04;
+    /// Message of a channel.
+    pub const MESSAGE: u8 = 0x05;
+    /// Records, which may be compressed.
+    pub const CHUNK: u8 = 0x06;
+    /// Places of messages in a chunk.
+    pub const MESSAGE_INDEX: u8 = 0x07;
+    /// Place of a chunk.
+    pub const CHUNK_INDEX: u8 = 0x08;
+    /// Counts of messages.
+    pub const STATISTICS: u8 = 0x0B;
+    /// Map of texts with a name.
+    pub const METADATA: u8 = 0x0C;
+    /// Place of such a map.
+    pub const METADATA_INDEX: u8 = 0x0D;
+    /// Place of records of one kind in the summary.
+    pub const SUMMARY_OFFSET: u8 = 0x0E;
+    /// End of the messages.
+    pub const DATA_END: u8 = 0x0F;
 }
 
 /// Appends a record: its kind, its length, and what `fill` appends.
-pub(super) fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
+pub fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     let at = out.len();
     out.extend([0; 8]);
@@ -35,21 +48,24 @@ pub(super) fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>
     out[at..at + 8].copy_from_slice(&length.to_le_bytes());
 }
 
-pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Appends bytes behind their length of 32 bits.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend((bytes.len() as u32).to_le_bytes());
     out.extend(bytes);
 }
 
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
+/// Appends a text behind its length of 32 bits.
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_bytes(out, text.as_bytes());
 }
 
-pub(super) fn put_u64(out: &mut Vec<u8>, number: u64) {
+/// Appends a number.
+pub fn put_u64(out: &mut Vec<u8>, number: u64) {
     out.extend(number.to_le_bytes());
 }
 
 /// Appends a map of texts.
-pub(super) fn put_map(out: &mut Vec<u8>, entries: &[(&str, &str)]) {
+pub fn put_map(out: &mut Vec<u8>, entries: &[(&str, &str)]) {
     let mut map = Vec::new();
     for (key, value) in entries {
         put_text(&mut map, key);
@@ -59,7 +75,11 @@ pub(super) fn put_map(out: &mut Vec<u8>, entries: &[(&str, &str)]) {
 }
 
 /// Fields of a record that are not read yet. A method returns `None` if the record ends before its field does.
-pub(super) struct Fields<'a>(pub(super) &'a [u8]);
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(
+    /// The bytes of those fields.
+    pub &'a [u8],
+);
 
 impl<'a> Fields<'a> {
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
@@ -74,37 +94,40 @@ impl<'a> Fields<'a> {
         Some(*taken)
     }
 
-    pub(super) fn u16(&mut self) -> Option<u16> {
+    /// Returns a number of 16 bits.
+    pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    /// Returns a number of 32 bits.
+    pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    /// Returns a number of 64 bits.
+    pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// Returns bytes behind a length of 32 bits.
-    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 
     /// Returns bytes behind a length of 64 bits.
-    pub(super) fn long_bytes(&mut self) -> Option<&'a [u8]> {
+    pub fn long_bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.u64()?;
         self.take(usize::try_from(length).ok()?)
     }
 
     /// Returns a text. Bytes that are not UTF-8 are replaced.
-    pub(super) fn text(&mut self) -> Option<String> {
+    pub fn text(&mut self) -> Option<String> {
         Some(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
     /// Returns a map of texts.
-    pub(super) fn map(&mut self) -> Option<BTreeMap<String, String>> {
+    pub fn map(&mut self) -> Option<BTreeMap<String, String>> {
         let mut entries = Fields(self.bytes()?);
         let mut map = BTreeMap::new();
         while !entries.0.is_empty() {
@@ -114,7 +137,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the kind and the fields of the next record; `None` if there is no whole one.
-    pub(super) fn record(&mut self) -> Option<(u8, Fields<'a>)> {
+    pub fn record(&mut self) -> Option<(u8, Fields<'a>)> {
         let [kind] = self.array()?;
         Some((kind, Fields(self.long_bytes()?)))
     }

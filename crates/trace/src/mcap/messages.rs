@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -13,8 +14,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::compression::{decompress, zstd};
-use super::format::{Fields, MAGIC, RECORD_HEADER, kind};
+use super::chunk::{content, zstd};
+use super::format::{Fields, RECORD_HEADER, kind};
+use super::records::{Record, RecordError, Records, read_some};
 use super::summary::{Chunk, Summary};
 
 /// The largest record, or content of a chunk, that is read, in bytes.
@@ -29,23 +31,27 @@ const BEHIND_NS: u64 = 10_000_000_000;
 
 /// A channel of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Channel {
-    pub(crate) id: u16,
-    pub(crate) topic: String,
+pub struct Channel {
+    /// Its number in the file.
+    pub id: u16,
+    /// The topic of its messages.
+    pub topic: String,
     /// Encoding of its messages.
-    pub(crate) encoding: String,
+    pub encoding: String,
     /// Name of its messages' type; empty if it has no schema.
-    pub(crate) message_type: String,
-    pub(crate) metadata: BTreeMap<String, String>,
+    pub message_type: String,
+    /// What else the writer said of it.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// Schemas and channels that a file has declared.
-#[derive(Default)]
-pub(crate) struct Declared {
+#[derive(Debug, Default)]
+pub struct Declared {
     schemas: BTreeMap<u16, String>,
     /// True if a channel was declared before its schema, or without it.
     lacks_schema: bool,
-    pub(crate) channels: BTreeMap<u16, Arc<Channel>>,
+    /// The channels, by their numbers.
+    pub channels: BTreeMap<u16, Arc<Channel>>,
 }
 
 impl Declared {
@@ -87,26 +93,35 @@ impl Declared {
 
 /// A message of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct McapMessage {
-    pub(crate) channel: Arc<Channel>,
-    pub(crate) log_time: u64,
-    pub(crate) publish_time: u64,
-    pub(crate) payload: Bytes,
+pub struct McapMessage {
+    /// The channel.
+    pub channel: Arc<Channel>,
+    /// Time at which it was recorded, in nanoseconds since 1970.
+    pub log_time: u64,
+    /// Time at which it was published, in nanoseconds since 1970.
+    pub publish_time: u64,
+    /// The message as it is encoded.
+    pub payload: Bytes,
 }
 
 /// A topic with one type and one encoding of its messages. A file may have several of one topic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Kind<'a> {
-    pub(crate) topic: &'a str,
-    pub(crate) message_type: &'a str,
-    pub(crate) encoding: &'a str,
+pub struct Kind<'a> {
+    /// The topic.
+    pub topic: &'a str,
+    /// Name of the type; empty if it is not known.
+    pub message_type: &'a str,
+    /// Encoding of the messages.
+    pub encoding: &'a str,
 }
 
 /// The messages that are read: those of some topics, from a time on, and up to a time.
 #[derive(Clone)]
-pub(crate) struct Wanted {
-    pub(crate) is_wanted: Arc<dyn Fn(Kind<'_>) -> bool + Send + Sync>,
-    pub(crate) times: (u64, u64),
+pub struct Wanted {
+    /// Returns true for the topics.
+    pub is_wanted: Arc<dyn Fn(Kind<'_>) -> bool + Send + Sync>,
+    /// The first and the last time, in nanoseconds since 1970.
+    pub times: (u64, u64),
 }
 
 impl Wanted {
@@ -145,20 +160,38 @@ impl Ord for Held {
     }
 }
 
-/// A file, or its bytes in a test.
-pub(super) trait Source: Read + Seek + Send {}
+/// A file, or its bytes.
+pub trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
 
 enum Way {
     /// Chunks that are not read yet, the next one last.
     Indexed(Box<dyn Source>, Vec<Chunk>),
-    Linear(Linear),
+    Linear(Records<Box<dyn Read + Send>>),
     Ended,
 }
 
+/// Damage of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// Description of the damage, which continues a sentence about the file.
+    pub text: String,
+    /// If nothing can be read behind the damage, the number of messages before it.
+    pub after: Option<u64>,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.after {
+            Some(messages) => write!(f, "{}, after {messages} messages", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
 /// Messages of a file. An item that is an error is damage; what follows it is what can be read behind the damage.
-pub(crate) struct McapMessages {
+pub struct McapMessages {
     way: Way,
     declared: Declared,
     wanted: Wanted,
@@ -172,17 +205,24 @@ pub(crate) struct McapMessages {
 
 impl McapMessages {
     /// Opens a file. Its name may end in `.zstd`, as that of one that rosbag2 has compressed as a whole.
-    pub(crate) fn open(path: &Path, wanted: Wanted) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot be read. Damage is no error: see the items.
+    pub fn open(path: &Path, wanted: Wanted) -> io::Result<Self> {
         let file = File::open(path)?;
         if path.extension().is_some_and(|ending| ending == "zstd") {
-            let way = Way::Linear(Linear { from: Box::new(BufReader::new(zstd(file)?)), rest: u64::MAX, at: 0 });
+            let from: Box<dyn Read + Send> = Box::new(BufReader::new(zstd(file)?));
+            let way = Way::Linear(Records::new(from, u64::MAX, RECORD_MAX));
             return Ok(Self::new(way, Declared::default(), wanted));
         }
         Self::of(Box::new(file), wanted)
     }
 
     /// Reads the messages of a file that is not compressed as a whole.
-    pub(super) fn of(mut file: Box<dyn Source>, wanted: Wanted) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn of(mut file: Box<dyn Source>, wanted: Wanted) -> io::Result<Self> {
         let mut declared = Declared::default();
         if let Some(summary) = Summary::read(&mut file)?.filter(Summary::is_complete) {
             declared = summary.declared;
@@ -194,8 +234,8 @@ impl McapMessages {
         }
         let rest = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
-        let from = Box::new(BufReader::with_capacity(1 << 18, file));
-        Ok(Self::new(Way::Linear(Linear { from, rest, at: 0 }), declared, wanted))
+        let from: Box<dyn Read + Send> = Box::new(BufReader::with_capacity(1 << 18, file));
+        Ok(Self::new(Way::Linear(Records::new(from, rest, RECORD_MAX)), declared, wanted))
     }
 
     fn new(way: Way, declared: Declared, wanted: Wanted) -> Self {
@@ -203,7 +243,7 @@ impl McapMessages {
     }
 
     /// Returns the schemas and channels that were read so far.
-    pub(crate) const fn declared(&self) -> &Declared {
+    pub const fn declared(&self) -> &Declared {
         &self.declared
     }
 
@@ -221,22 +261,10 @@ impl McapMessages {
     }
 
     /// Reads the content of a chunk.
-    fn add_chunk(&mut self, fields: &[u8], at: u64) -> Result<(), String> {
+    fn add_chunk(&mut self, chunk: Vec<u8>, at: u64) -> Result<(), String> {
         let damaged = || format!("has a damaged chunk at byte {at}");
-        let mut fields = Fields(fields);
-        let (Some(_), Some(_), Some(size), Some(sum)) = (fields.u64(), fields.u64(), fields.u64(), fields.u32()) else {
-            return Err(damaged());
-        };
-        let (Some(compression), Some(content)) = (fields.text(), fields.long_bytes()) else { return Err(damaged()) };
-        if size > RECORD_MAX {
-            return Err(format!("has a chunk of {size} bytes at byte {at}, which is more than is read at once"));
-        }
-        let content = decompress(&compression, content, size);
-        let content = Bytes::from(content.map_err(|reason| format!("has a chunk at byte {at} that {reason}"))?);
-        // Zero means that there is no checksum.
-        if sum != 0 && sum != crc32fast::hash(&content) {
-            return Err(format!("has a chunk at byte {at} whose content does not match its checksum"));
-        }
+        let content = content(&Bytes::from(chunk), RECORD_MAX);
+        let content = content.map_err(|reason| format!("has a chunk at byte {at} that {reason}"))?;
         let mut rest = Fields(&content);
         let mut place = 0;
         while !rest.0.is_empty() {
@@ -276,7 +304,7 @@ impl McapMessages {
 }
 
 impl Iterator for McapMessages {
-    type Item = Result<McapMessage, String>;
+    type Item = Result<McapMessage, Damage>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -296,24 +324,24 @@ impl Iterator for McapMessages {
                         continue;
                     }
                     let record = read_chunk(file, &chunk);
-                    if let Err(damage) = record.and_then(|record| self.add_chunk(&record, chunk.at)) {
-                        return Some(Err(damage));
+                    if let Err(text) = record.and_then(|record| self.add_chunk(record, chunk.at)) {
+                        return Some(Err(Damage { text, after: None }));
                     }
                 }
                 Way::Linear(linear) => {
                     if first.is_some() {
                         return self.pop().map(Ok);
                     }
-                    match linear.next_record() {
-                        Ok(Some((kind, record, at))) => {
-                            if let Some(item) = self.add_record(kind, record, at) {
+                    match linear.next_of(is_of_messages) {
+                        Ok(Some(record)) => {
+                            if let Some(item) = self.add_record(record) {
                                 return Some(item);
                             }
                         }
                         Ok(None) => self.way = Way::Ended,
                         Err(reason) => {
                             self.way = Way::Ended;
-                            return Some(Err(format!("{reason}, after {} messages", self.messages)));
+                            return Some(Err(self.end_of(&reason)));
                         }
                     }
                 }
@@ -323,25 +351,35 @@ impl Iterator for McapMessages {
 }
 
 impl McapMessages {
+    /// Returns the damage behind which nothing can be read.
+    fn end_of(&self, reason: &RecordError) -> Damage {
+        let after = if matches!(reason, RecordError::NoMcap) { None } else { Some(self.messages) };
+        Damage { text: reason.to_string(), after }
+    }
+
     /// Adds a record of a file that is read from the beginning. Returns its message, or its damage.
-    fn add_record(&mut self, kind: u8, record: Vec<u8>, at: u64) -> Option<Result<McapMessage, String>> {
-        let damaged = || Some(Err(format!("has a damaged record at byte {at}")));
+    fn add_record(&mut self, record: Record) -> Option<Result<McapMessage, Damage>> {
+        let Record { kind, fields, at } = record;
+        let damaged = |text| Some(Err(Damage { text, after: None }));
         // The time of a message is behind its channel and its number, that of a chunk is its first field.
-        let time = Fields(record.get(if kind == kind::MESSAGE { 6 } else { 0 }..).unwrap_or_default()).u64();
+        let time = Fields(fields.get(if kind == kind::MESSAGE { 6 } else { 0 }..).unwrap_or_default()).u64();
         if matches!(kind, kind::CHUNK | kind::MESSAGE) && time > Some(self.wanted.times.1.saturating_add(BEHIND_NS)) {
             self.way = Way::Ended;
             return None;
         }
         match kind {
-            kind::SCHEMA | kind::CHANNEL => match self.declared.add(kind, Fields(&record)) {
+            kind::SCHEMA | kind::CHANNEL => match self.declared.add(kind, Fields(&fields)) {
                 Some(()) => None,
-                None => damaged(),
+                None => damaged(format!("has a damaged record at byte {at}")),
             },
-            kind::CHUNK => self.add_chunk(&record, at).err().map(Err),
+            kind::CHUNK => match self.add_chunk(fields, at) {
+                Ok(()) => None,
+                Err(text) => damaged(text),
+            },
             _ => {
-                let record = Bytes::from(record);
+                let record = Bytes::from(fields);
                 let Some(message) = self.message(Fields(&record), |payload| record.slice_ref(payload)) else {
-                    return damaged();
+                    return damaged(format!("has a damaged record at byte {at}"));
                 };
                 if message.is_some() {
                     self.messages += 1;
@@ -350,6 +388,11 @@ impl McapMessages {
             }
         }
     }
+}
+
+/// Returns true for records that have to do with messages.
+const fn is_of_messages(kind: u8) -> bool {
+    matches!(kind, kind::SCHEMA | kind::CHANNEL | kind::MESSAGE | kind::CHUNK)
 }
 
 /// Returns the fields of a chunk's record.
@@ -366,77 +409,4 @@ fn read_chunk(file: &mut impl Source, chunk: &Chunk) -> Result<Vec<u8>, String> 
         return Err(format!("has no chunk at byte {}, although its index says so", chunk.at));
     }
     read_some(file, chunk.length - header).map_err(failed)
-}
-
-/// Reads that many bytes. Takes no more memory than there are bytes.
-fn read_some(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    match from.take(length).read_to_end(&mut bytes)? as u64 {
-        read if read == length => Ok(bytes),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
-    }
-}
-
-/// A file that is read from the beginning to the end.
-struct Linear {
-    from: Box<dyn Read + Send>,
-    /// Bytes behind those that were read; not less than there are.
-    rest: u64,
-    at: u64,
-}
-
-impl Linear {
-    /// Returns the next record that has to do with messages, with its place; `None` at the end of the file. The error
-    /// is the damage, behind which nothing can be read.
-    fn next_record(&mut self) -> Result<Option<(u8, Vec<u8>, u64)>, String> {
-        if self.at == 0 {
-            let magic = read_some(&mut self.from, MAGIC.len() as u64).map_err(|_| "is no MCAP file")?;
-            if magic != MAGIC {
-                return Err("is no MCAP file".to_owned());
-            }
-            self.moved(MAGIC.len() as u64);
-        }
-        loop {
-            let at = self.at;
-            let mut header = [0; RECORD_HEADER];
-            self.from.read_exact(&mut header).map_err(cut)?;
-            self.moved(RECORD_HEADER as u64);
-            let kind = header[0];
-            let length = header[1..].iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-            if kind == kind::DATA_END || kind == kind::FOOTER {
-                return Ok(None);
-            }
-            if length > self.rest {
-                return Err(cut(io::ErrorKind::UnexpectedEof.into()));
-            }
-            if matches!(kind, kind::SCHEMA | kind::CHANNEL | kind::MESSAGE | kind::CHUNK) {
-                if length > RECORD_MAX {
-                    return Err(format!(
-                        "has a record of {length} bytes at byte {at}, which is more than is read at once"
-                    ));
-                }
-                let record = read_some(&mut self.from, length).map_err(cut)?;
-                self.moved(length);
-                return Ok(Some((kind, record, at)));
-            }
-            let skipped = io::copy(&mut (&mut self.from).take(length), &mut io::sink()).map_err(cut)?;
-            if skipped < length {
-                return Err(cut(io::ErrorKind::UnexpectedEof.into()));
-            }
-            self.moved(length);
-        }
-    }
-
-    fn moved(&mut self, length: u64) {
-        self.at += length;
-        self.rest = self.rest.saturating_sub(length);
-    }
-}
-
-/// Returns the damage of a file that could not be read further.
-fn cut(reason: io::Error) -> String {
-    match reason.kind() {
-        io::ErrorKind::UnexpectedEof => "is cut off".to_owned(),
-        _ => format!("cannot be read further: {reason}"),
-    }
 }

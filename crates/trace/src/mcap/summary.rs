@@ -7,7 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{Fields, MAGIC, RECORD_HEADER, kind};
-use super::read::{Channel, Declared, McapMessages, Source, Wanted};
+use super::messages::{Channel, Declared, McapMessages, Source, Wanted};
+use super::records::read_some;
 
 /// Bytes of the footer and of what follows it.
 const END: u64 = RECORD_HEADER as u64 + 20 + MAGIC.len() as u64;
@@ -69,9 +70,8 @@ impl Summary {
         if !end.ends_with(MAGIC) || start == 0 || start > footer_at || footer_at - start > SUMMARY_MAX {
             return Ok(None);
         }
-        let mut bytes = vec![0; (footer_at - start) as usize];
         file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut bytes)?;
+        let bytes = read_some(file, footer_at - start)?;
         Ok(Self::parse(&bytes))
     }
 
@@ -125,20 +125,25 @@ impl Statistics {
 }
 
 /// The content of a file: its channels with their counts, and its times.
-#[derive(Default)]
-pub(crate) struct Survey {
-    pub(crate) channels: Vec<(Arc<Channel>, u64)>,
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Its channels with the numbers of their messages.
+    pub channels: Vec<(Arc<Channel>, u64)>,
     /// Times of the first and the last message.
-    pub(crate) times: Option<(u64, u64)>,
-    pub(crate) messages: u64,
+    pub times: Option<(u64, u64)>,
+    /// Number of its messages.
+    pub messages: u64,
     /// The file as rosbag2 describes it, in YAML.
-    pub(crate) description: Option<String>,
+    pub description: Option<String>,
     /// Damage of the file.
-    pub(crate) damages: Vec<String>,
+    pub damages: Vec<String>,
 }
 
 /// Returns the content of a file: from its summary, or, if it has none, from its messages.
-pub(crate) fn survey(path: &Path) -> io::Result<Survey> {
+///
+/// # Errors
+/// If it cannot be read.
+pub fn survey(path: &Path) -> io::Result<Survey> {
     let mut file = File::open(path)?;
     let described = survey_summary(&mut file)?;
     match described {
@@ -192,7 +197,7 @@ fn survey_messages(mut messages: McapMessages) -> Survey {
                 survey.times = Some(survey.times.map_or((time, time), |(a, b)| (a.min(time), b.max(time))));
                 survey.messages += 1;
             }
-            Err(damage) => survey.damages.push(damage),
+            Err(damage) => survey.damages.push(damage.to_string()),
         }
     }
     for channel in messages.declared().channels.values() {
