@@ -23,7 +23,7 @@ fn enter<M: 'static>(topics: &Arc<LocalTopics>, qos: &Qos) -> Entered<MixedQueue
     let context = Context::new(ContextOptions::new());
     let create = |_| {
         let queue: MixedQueue<u32, Envelope> = context.create_mixed_queue("topic", false)?;
-        let inlet = Inlet::new(queue.inlet(), context.clock().clone(), &EndEvents::default());
+        let inlet = Inlet::new(queue.inlet(), context.clock().clone(), &EndEvents::default(), false);
         Ok::<_, TopicError>((inlet, queue))
     };
     topics.enter_subscription(address::<M>(), Terms::of(qos), EndEvents::default(), 1, create).unwrap()
