@@ -1,5 +1,7 @@
 //! Processes that are killed: the others go on, and nothing is left of their memory.
 
+#![allow(clippy::print_stderr, reason = "a long run shows how far it is")]
+
 mod common;
 
 use std::path::{Path, PathBuf};
