@@ -1,7 +1,9 @@
 //! Process groups. Each process of a launch has one of its own, so a signal reaches the processes that it started, too,
 //! and Ctrl-C in the terminal reaches the launch alone, which passes it on once.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -32,35 +34,39 @@ impl Group {
         // itself or not at all.
         let _ = kill_process_group(self.0, signal);
     }
+}
 
-    /// Returns true if a process of the group runs. Those that have ended and were not waited for do not count.
-    pub(super) fn is_alive(self) -> bool {
-        let Ok(entries) = fs::read_dir("/proc") else {
-            // Without a list of processes, the system is asked, which counts those, too.
-            return rustix::process::test_kill_process_group(self.0).is_ok();
-        };
-        for entry in entries.flatten() {
+/// The groups of all processes of the machine that run. Those that have ended and were not waited for do not count.
+pub(super) struct Alive(BTreeSet<i32>);
+
+impl Alive {
+    /// Looks at all processes once.
+    pub(super) fn now() -> io::Result<Self> {
+        let mut groups = BTreeSet::new();
+        for entry in fs::read_dir("/proc")?.flatten() {
             let is_process = entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit);
             if !is_process {
                 continue;
             }
             // One that has ended meanwhile has no file.
             let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-            if is_of(&stat, self.number()) {
-                return true;
-            }
+            groups.extend(group_of(&stat));
         }
-        false
+        Ok(Self(groups))
+    }
+
+    pub(super) fn has(&self, group: Group) -> bool {
+        self.0.contains(&group.number())
     }
 }
 
-/// Returns true if a process with that line of `/proc/PID/stat` is of the group and runs.
-fn is_of(stat: &str, group: i32) -> bool {
+/// Returns the group of a process with that line of `/proc/PID/stat`; `None` if it has ended.
+fn group_of(stat: &str) -> Option<i32> {
     // The name, which may have spaces and parentheses, stands in parentheses. State, parent and group follow.
-    let Some((_, after)) = stat.rsplit_once(')') else { return false };
+    let (_, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().take(3).collect();
-    let [state, _parent, of] = fields[..] else { return false };
-    of.parse() == Ok(group) && !matches!(state, "Z" | "X")
+    let [state, _parent, group] = fields[..] else { return None };
+    if matches!(state, "Z" | "X") { None } else { group.parse().ok() }
 }
 
 #[cfg(test)]
@@ -72,10 +78,9 @@ mod tests {
 
     #[test]
     fn lines_of_processes_are_read() {
-        assert!(is_of("7 (a) b) S 1 7 7 0", 7));
-        assert!(!is_of("7 (a) S 1 7 7 0", 1));
-        assert!(!is_of("7 (a) Z 1 7 7 0", 7));
-        assert!(!is_of("", 0) && !is_of("7 (a) S", 7));
+        assert_eq!(group_of("7 (a) b) S 1 8 9 0"), Some(8));
+        assert_eq!(group_of("7 (a) Z 1 8 9 0"), None);
+        assert_eq!((group_of(""), group_of("7 (a) S")), (None, None));
         assert_eq!((Group::read("1"), Group::read("-3"), Group::read("x")), (None, None, None));
     }
 
@@ -86,9 +91,9 @@ mod tests {
         let group = Group::of(Pid::from_child(&shell));
         assert_eq!(Group::read(&group.number().to_string()), Some(group));
         shell.wait().unwrap();
-        assert!(group.is_alive());
+        assert!(Alive::now().unwrap().has(group));
         group.send(Signal::KILL);
-        while group.is_alive() {
+        while Alive::now().unwrap().has(group) {
             std::thread::yield_now();
         }
     }

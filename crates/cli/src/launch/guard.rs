@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::group::Group;
+use super::group::{Alive, Group};
 
 /// What the processes get, and how long the guard waits then.
 const STEPS: [(Signal, Duration); 3] = [
@@ -92,7 +92,10 @@ fn end(mut groups: Vec<Group>) {
         }
         let begin = Instant::now();
         loop {
-            groups.retain(|group| group.is_alive());
+            // Without a look at the processes, all of them get all signals.
+            if let Ok(alive) = Alive::now() {
+                groups.retain(|group| alive.has(*group));
+            }
             if groups.is_empty() {
                 return;
             }

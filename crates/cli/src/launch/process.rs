@@ -18,7 +18,7 @@ use super::run::Event;
 /// Time that the last lines of an ended process have to come. A process that it left may hold its output for longer.
 const LAST_LINES: Duration = Duration::from_millis(100);
 /// Time after SIGKILL at which a process counts as one that cannot be ended.
-const UNKILLABLE: Duration = Duration::from_secs(1);
+const UNKILLABLE: Duration = Duration::from_secs(5);
 
 /// The way in which a process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,9 +177,9 @@ impl Running {
         matches!(self.stage, Stage::Killed(_) | Stage::GivenUp)
     }
 
-    /// Returns true if nobody of the group is left, or those who are left cannot be ended.
-    pub(super) fn is_gone(&self) -> bool {
-        self.stage == Stage::GivenUp || (self.end.is_some() && !self.group.is_alive())
+    /// Returns true if those of the group who are left cannot be ended.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.stage == Stage::GivenUp
     }
 
     /// Forgets the process, and gives its number back: until then, no other process and no other group has it.

@@ -12,6 +12,7 @@ use rospin_report::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::group::Alive;
 use super::guard::Guard;
 use super::lead::{self, Said};
 use super::output::{Level, Output};
@@ -56,6 +57,13 @@ struct Slot {
     reached: usize,
     /// True if its managed nodes were all in their states once.
     was_ready: bool,
+}
+
+impl Slot {
+    /// Returns true if its process has ended, while others of the group may be left.
+    fn has_ended(&self) -> bool {
+        matches!(&self.state, State::Running(running) if running.end.is_some())
+    }
 }
 
 /// Starts the processes and waits until all have ended.
@@ -123,15 +131,22 @@ impl Launch {
     /// Runs until all processes are over.
     fn last(&mut self, received: &Receiver<Event>) {
         loop {
+            // One look for all of them, after their ends were noted.
+            let alive = if self.slots.iter().any(Slot::has_ended) { Alive::now().ok() } else { None };
             let now = Instant::now();
             for number in 0..self.slots.len() {
-                self.advance(number, now);
+                self.advance(number, alive.as_ref(), now);
             }
             if self.slots.iter().all(|slot| matches!(slot.state, State::Over)) {
                 return;
             }
             match received.recv_timeout(self.patience(now)) {
-                Ok(event) => self.react(event),
+                Ok(event) => {
+                    self.react(event);
+                    while let Ok(event) = received.try_recv() {
+                        self.react(event);
+                    }
+                }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
@@ -169,14 +184,18 @@ impl Launch {
     }
 
     /// Does what is due for a process.
-    fn advance(&mut self, number: usize, now: Instant) {
+    fn advance(&mut self, number: usize, alive: Option<&Alive>, now: Instant) {
         let slot = &mut self.slots[number];
         match &mut slot.state {
             State::Waiting(from) if *from <= now => self.start_in_order(number, now),
             State::Waiting(_) | State::Over => {}
             State::Running(running) => {
-                let text = running.escalate(&slot.planned, now);
-                let is_gone = running.is_gone();
+                let is_left = running.end.is_none() || alive.is_some_and(|alive| alive.has(running.group()));
+                if is_left && running.end.is_some() {
+                    running.terminate_others(now);
+                }
+                let text = if is_left { running.escalate(&slot.planned, now) } else { None };
+                let is_gone = !is_left || running.is_given_up();
                 if let Some(text) = text {
                     self.tell(number, Level::Error, &text);
                 }
@@ -264,9 +283,6 @@ impl Launch {
                 let State::Running(running) = &mut slot.state else { return };
                 running.end = Some(end);
                 let pid = running.id();
-                if running.group().is_alive() {
-                    running.terminate_others(now);
-                }
                 self.tell_end(number, pid, end);
                 if let Some(leader) = &mut self.leader {
                     leader.write(&lead::stop(number));
