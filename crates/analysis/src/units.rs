@@ -449,8 +449,14 @@ impl<'a> Units<'a> {
             leaving.any(|(from, _)| from.parts.iter().any(|part| part.onward[to] > 0))
         };
         if self.looks_onward {
-            let follow: Vec<usize> = (0..stays.len()).filter(|to| stays[*to] && sends_to(&stays, *to)).collect();
-            follow.into_iter().for_each(|unit| stays[unit] = false);
+            // What leaves takes along those that it sends to, which may send to others again.
+            loop {
+                let follow: Vec<usize> = (0..stays.len()).filter(|to| stays[*to] && sends_to(&stays, *to)).collect();
+                if follow.is_empty() {
+                    break;
+                }
+                follow.into_iter().for_each(|unit| stays[unit] = false);
+            }
         } else {
             // Messages from the units that leave are not in the count of all that follows, so that count does not hold
             // any more.

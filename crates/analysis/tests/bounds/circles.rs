@@ -209,3 +209,10 @@ fn no_bound_is_exceeded_where_groups_send_to_each_other() {
         assert!(tally.bounds > tally.systems || tally.systems < 20);
     }
 }
+
+/// One group may never be done, and sends to a second one, which therefore leaves with it. What another callback of the
+/// second one sends to a third group may come in any number then.
+#[test]
+fn a_group_behind_one_that_may_never_be_done_has_no_bound_from_rates() {
+    check(&random("fifo", 117), &mut Tally::default());
+}
