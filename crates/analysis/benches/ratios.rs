@@ -1,6 +1,6 @@
 //! Compares the bounds of 10,000 random systems with the longest times that are seen in simulations of them. Fails if a
-//! simulation exceeds a bound. Prints how many bounds there are of each kind, and the median, the mean and the largest
-//! ratio of bound to longest time.
+//! simulation exceeds a bound. Prints how many bounds there are of each kind, the median, the mean and the largest
+//! ratio of bound to longest time, and how many callbacks without a bound may starve, and how many others there are.
 //!
 //! The systems are those of the benchmark `always`. Each is simulated as it was drawn, and from critical instants on. A
 //! simulation is short, so most callbacks do not meet their worst case: the ratios are upper limits of how far bounds
@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rospin_analysis::{Analysis, AnalysisError};
+use rospin_analysis::{Analysis, AnalysisError, Unbounded};
 use rospin_scenario::{Callback, Pattern, Scenario};
 use rospin_sim::Simulation;
 
@@ -31,6 +31,9 @@ const INSTANTS: usize = 9;
 struct Ratios {
     reached: u64,
     ratios: Vec<f64>,
+    /// Callbacks that may starve.
+    starving: u64,
+    /// Others without a bound, and chains.
     unbounded: u64,
 }
 
@@ -43,10 +46,11 @@ impl Ratios {
     /// Returns a row of the table.
     fn row(&mut self, kind: &str) -> String {
         self.ratios.sort_by(f64::total_cmp);
-        let (count, reached, unbounded) = (self.ratios.len(), self.reached, self.unbounded);
-        let Some(largest) = self.ratios.last() else { return format!("| {kind} | 0 | | | | | {unbounded} |") };
+        let (count, reached) = (self.ratios.len(), self.reached);
+        let without = format!("{} | {}", self.starving, self.unbounded);
+        let Some(largest) = self.ratios.last() else { return format!("| {kind} | 0 | | | | | {without} |") };
         let (median, mean) = (self.ratios[count / 2], self.ratios.iter().sum::<f64>() / count as f64);
-        format!("| {kind} | {count} | {reached} | {median:.2} | {mean:.2} | {largest:.1} | {unbounded} |")
+        format!("| {kind} | {count} | {reached} | {median:.2} | {mean:.2} | {largest:.1} | {without} |")
     }
 }
 
@@ -60,12 +64,15 @@ fn main() {
             *refused.entry(reason).or_default() += 1;
         }
     }
-    println!("| kind | bounds | reached | median bound / seen | mean | largest | without bound |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!("| kind | bounds | reached | median bound / seen | mean | largest | may starve | no known bound |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     kinds.iter_mut().for_each(|(kind, ratios)| println!("{}", ratios.row(kind)));
-    let (bounds, unbounded) =
-        kinds.values().fold((0, 0), |sum, kind| (sum.0 + kind.ratios.len(), sum.1 + kind.unbounded));
-    println!("{count} systems, {bounds} bounds, none exceeded; {unbounded} callbacks without a bound");
+    let bounds: usize = kinds.values().map(|kind| kind.ratios.len()).sum();
+    let starving: u64 = kinds.values().map(|kind| kind.starving).sum();
+    let unbounded: u64 = kinds.values().map(|kind| kind.unbounded).sum();
+    println!(
+        "{count} systems, {bounds} bounds, none exceeded; {starving} callbacks may starve, {unbounded} others and chains have no known bound"
+    );
     refused.iter().for_each(|(reason, times)| println!("{times} refused: {reason}"));
 }
 
@@ -98,7 +105,8 @@ fn compare(seed: u64, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String
     for ((bound, seen), plan) in report.callbacks.iter().zip(longest).zip(&scenario.callbacks) {
         let ratios = kinds.entry(kind(&scenario, &plan.group, waits)).or_default();
         let Some(bound) = bound.bound else {
-            ratios.unbounded += 1;
+            let may_starve = bound.unbounded == Some(Unbounded::MayStarve);
+            *(if may_starve { &mut ratios.starving } else { &mut ratios.unbounded }) += 1;
             continue;
         };
         assert!(seen <= bound, "{}", told(&plan.name, seen, bound));
