@@ -34,9 +34,11 @@ pub trait Backend: Send + Sync + 'static {
     /// If the segment could not be started. Then the listener is not told of its end.
     fn submit(&self, launch: Launch<Self::Work>) -> Result<(), SegmentFailure>;
 
-    /// Tells the listener of the end of the segment that runs on a lane, if it has ended and the device's own threads have
-    /// not told of it. Called again and again by a thread that [waits](crate::Completion::busy_wait) without sleeping,
-    /// so that it depends on no other thread. Does nothing by default: the device's threads tell of all ends.
+    /// Tells the listener of the end of the segment that runs on a lane, if it has ended and the listener does not know
+    /// of it. Called again and again by threads that [wait](crate::Completion::busy_wait) without sleeping, which then
+    /// need not wait for the device's threads to wake up. Does nothing by default: the device's threads tell of all ends.
+    ///
+    /// Ends of a lane must be told in their order, whichever threads tell of them.
     fn poll(&self, lane: usize) {
         let _ = lane;
     }

@@ -16,8 +16,8 @@ const POLL_PAUSE: u32 = 16;
 
 /// Future of a request's result. Dropping it cancels the request: segments that the device was not given do not run.
 ///
-/// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, or by the thread
-/// that drops the client.
+/// Any executor may poll it. The task is woken when the request ends: by a thread of the back end, by one that
+/// [waits](Self::busy_wait) for another request, or by the thread that drops the client.
 #[must_use = "dropping it cancels the request"]
 pub struct Completion<B: Backend> {
     shared: Arc<Shared<B>>,
@@ -41,13 +41,16 @@ impl<B: Backend> Completion<B> {
     }
 
     /// Waits for the result without sleeping, and so takes the calling core until the request ends: a thread that
-    /// sleeps takes tens of microseconds to wake up. For threads whose every microsecond counts. The calling thread asks
-    /// the device itself whether the segments have ended, if the device can [tell](Backend::poll), and then does what the
-    /// device's thread would do: it starts the next segment of the lane, and wakes whoever waits.
+    /// sleeps takes tens of microseconds to wake up. For threads whose every microsecond counts.
+    ///
+    /// On a device that implements [`Backend::poll`], the calling thread asks for ends itself, and then does what the
+    /// device's thread would do: it starts the next segment of the lane, whoever's it is, and wakes whoever waits. So it
+    /// should be at least as urgent as all threads whose requests use the same lanes.
     ///
     /// A device's own thread must not call it, nor a callback of an executor that has other things to do. Under a
-    /// real-time policy, the threads of a device that cannot tell need another core or a higher priority, or the end is
-    /// never reported.
+    /// real-time policy, the device's threads need another core or a higher priority, and so do other threads that send
+    /// requests: the calling thread does not report alarms, which budgets and overruns need, nor the loss of the device,
+    /// nor does it launch what another thread is about to launch.
     ///
     /// # Errors
     /// As the future: the reason for which the request ended without an outcome.

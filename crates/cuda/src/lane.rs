@@ -76,8 +76,7 @@ impl Lane {
     /// one before, so that no two of its threads call it for the same lane at once.
     pub(crate) fn put(&self, context: &Arc<CudaContext>, ticket: u64, work: CudaWork) -> Result<(), DriverError> {
         bind(context)?;
-        let spare = self.state.lock().spare.pop();
-        let events = match spare {
+        let events = match self.spare_events() {
             Some(events) => events,
             None => Arc::new(Events {
                 start: context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?,
@@ -98,6 +97,16 @@ impl Lane {
     pub(crate) fn stop(&self) {
         self.state.lock().is_stopped = true;
         self.signal.wake();
+    }
+
+    /// Returns events that no segment uses, and that no thread waits for.
+    ///
+    /// A thread that has been told of the end of a segment late may still be about to wait for its events. If they were
+    /// those of a later segment by then, it would sleep through the ends in between.
+    fn spare_events(&self) -> Option<Arc<Events>> {
+        let mut state = self.state.lock();
+        let at = state.spare.iter().position(|events| Arc::strong_count(events) == 1)?;
+        Some(state.spare.swap_remove(at))
     }
 
     fn next(&self) -> Next {
@@ -124,28 +133,32 @@ impl Lane {
         self.state.lock().running.front().is_some_and(|running| running.ticket == ticket)
     }
 
-    /// Takes a segment that has ended off the lane, and tells the listener; or takes note that the device is lost. Does
-    /// nothing if another thread has done so.
-    fn finish(&self, inner: &Inner, number: usize, running: &Running, ended: Result<(), DriverError>) {
+    /// Takes a segment off the lane. Does nothing if another thread has done so.
+    fn take_off(&self, running: &Running) -> Option<Running> {
+        let mut state = self.state.lock();
+        if state.running.front().is_none_or(|first| first.ticket != running.ticket) {
+            return None;
+        }
+        state.running.pop_front()
+    }
+
+    /// Tells the listener of the end of a segment, and takes it off the lane.
+    ///
+    /// In that order: a thread that is interrupted in between hides no end, because any other thread still finds the
+    /// segment and tells of it, too. The listener ignores the second report. The next segment is found only after the
+    /// listener knows of this one, so that ends are told in their order.
+    fn finish(&self, inner: &Inner, number: usize, running: &Running) {
         let at = inner.now();
-        {
-            let mut state = self.state.lock();
-            if state.running.front().is_none_or(|first| first.ticket != running.ticket) {
-                return;
-            }
-            state.running.pop_front();
-        }
-        if let Err(error) = ended {
-            // An error of a kernel is an error of the whole context, which stays.
-            inner.lose(error);
-            return;
-        }
         // Without the times of the events, the time is not known, and counts as none.
         let ms = elapsed_ms(&running.events).unwrap_or(0.0).max(0.0);
         let busy = Duration::try_from_secs_f32(ms / 1e3).unwrap_or_default();
-        self.state.lock().spare.push(Arc::clone(&running.events));
-        if let Some(listener) = inner.listener() {
+        if self.has(running.ticket)
+            && let Some(listener) = inner.listener()
+        {
             listener.ended(Ended { lane: number, ticket: running.ticket, at, busy, result: Ok(()) });
+        }
+        if let Some(over) = self.take_off(running) {
+            self.state.lock().spare.push(over.events);
         }
     }
 
@@ -155,10 +168,10 @@ impl Lane {
             return;
         }
         let Next::WaitFor(running) = self.next() else { return };
-        match bind(&inner.context).and_then(|()| running.events.end.try_is_complete()) {
-            Ok(false) => {}
-            Ok(true) => self.finish(inner, number, &running, Ok(())),
-            Err(error) => self.finish(inner, number, &running, Err(error)),
+        // An error may be one of the calling thread, such as one that captures a graph. If it is the device's, the lane's
+        // own thread gets it, too.
+        if bind(&inner.context).and_then(|()| running.events.end.try_is_complete()) == Ok(true) {
+            self.finish(inner, number, &running);
         }
     }
 }
@@ -174,8 +187,14 @@ pub(crate) fn report_ends(inner: &Inner, number: usize) {
             Next::Stop => return,
             Next::Sleep => lane.signal.wait(None),
             Next::WaitFor(running) => {
-                let ended = wait_for(&running, inner, lane);
-                lane.finish(inner, number, &running, ended);
+                match wait_for(&running, inner, lane) {
+                    Ok(()) => lane.finish(inner, number, &running),
+                    // An error of a kernel is an error of the whole context, which stays.
+                    Err(error) => {
+                        lane.take_off(&running);
+                        inner.lose(error);
+                    }
+                }
             }
         }
     }

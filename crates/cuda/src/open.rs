@@ -112,6 +112,9 @@ impl CudaOptions {
     /// the device can split; other lanes have the rest. Kernels of the urgent lane then wait for no block of others,
     /// and take longer if they could use more multiprocessors; those of other lanes never have the urgent lane's, also
     /// while it is idle. CUDA calls it green contexts, and has streams on them from version 12.5 on.
+    ///
+    /// A [`Graph`](crate::Graph), which is captured outside of the lanes, may run on all multiprocessors, and so may other
+    /// streams of the context and other processes. What CUDA creates for the lanes stays until the process ends.
     #[must_use]
     pub const fn urgent_multiprocessors(mut self, multiprocessors: u32) -> Self {
         self.urgent_multiprocessors = Some(multiprocessors);

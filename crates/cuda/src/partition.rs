@@ -28,7 +28,7 @@ pub(crate) fn split(
     if version < FIRST_VERSION {
         return Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_SUPPORTED));
     }
-    // SAFETY: a resource is numbers and bytes, for which zeros are valid.
+    // SAFETY: zeros are valid for a resource: its kind is then `CU_DEV_RESOURCE_TYPE_INVALID`, and the rest is numbers.
     let mut all: sys::CUdevResource = unsafe { std::mem::zeroed() };
     // SAFETY: it writes to the resource.
     unsafe {
@@ -38,8 +38,8 @@ pub(crate) fn split(
     let mut own = all;
     let mut rest = all;
     let mut groups = 1;
-    // SAFETY: it reads the first resource, and writes to the two others and to the number, which says that there is
-    // room for one group.
+    // SAFETY: it reads `all`, and writes to `rest`, to `groups`, and to `own`, which has room for one group, as `groups`
+    // says.
     let split = unsafe {
         sys::cuDevSmResourceSplitByCount(
             &raw mut own,
@@ -57,6 +57,9 @@ pub(crate) fn split(
     unsafe { sys::cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest) }.result()?;
     let own = green_context(context, own)?;
     let rest = green_context(context, rest)?;
+    // cudarc orders the accesses of several streams to its memory only in a context that has created a stream, and does
+    // not count those that it wraps. This one stays, as those do, because the memory may.
+    std::mem::forget(context.new_stream()?);
     let mut streams = Vec::new();
     for (number, priority) in priorities.iter().enumerate() {
         let green = if number == 0 { own } else { rest };

@@ -13,8 +13,9 @@ pub struct CudaWork(pub(crate) Put);
 
 impl CudaWork {
     /// Creates work. The function is called when the segment's turn has come, on the thread that brings the news: that
-    /// of the request, or the device's own. It must put everything on that stream, and wait for none of it. Copies from
-    /// and to memory that is not pinned wait for the device;
+    /// of the request, one that [waits](rospin_accelerator::Completion::busy_wait) without sleeping, or the device's
+    /// own. It must put everything on that stream, and wait for none of it. Copies from and to memory that is not
+    /// pinned wait for the device;
     /// [`alloc_pinned`](cudarc::driver::CudaContext::alloc_pinned) has memory that is.
     ///
     /// # Errors

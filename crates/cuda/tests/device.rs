@@ -75,6 +75,8 @@ fn multiprocessors_for_an_urgent_lane_that_is_not_there_are_refused() {
 fn lanes_with_multiprocessors_of_their_own_compute_side_by_side() {
     let options = CudaOptions::new().urgent_lane(Waiting::Sleep).urgent_multiprocessors(8).lanes(2);
     let Some(device) = device(options) else { return };
+    // Otherwise cudarc would not order what several lanes do with the same memory.
+    assert!(device.context().is_managing_stream_synchronization());
     let add = adder(&device);
     let gpu = Accelerator::new(device, AcceleratorOptions::new().urgent(Priority(5)));
     let mut running = Vec::new();

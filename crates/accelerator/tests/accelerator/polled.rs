@@ -16,6 +16,8 @@ struct Polled {
     running: Mutex<Vec<(usize, u64)>>,
     /// The names of all segments that were launched, in order.
     launched: Mutex<Vec<&'static str>>,
+    /// The earliest alarm that was asked for and not told of.
+    alarm: Mutex<Option<Instant>>,
 }
 
 impl Backend for Polled {
@@ -50,10 +52,20 @@ impl Backend for Polled {
         }
     }
 
-    fn set_alarm(&self, _: Instant) {}
+    fn set_alarm(&self, at: Instant) {
+        let mut alarm = self.alarm.lock().unwrap();
+        *alarm = Some(alarm.map_or(at, |set| set.min(at)));
+    }
 }
 
 impl Polled {
+    /// Tells of the alarm that was asked for, which must be due.
+    fn tell_alarm(&self) {
+        let alarm = self.alarm.lock().unwrap().take().expect("somebody asked for an alarm");
+        assert!(alarm <= self.now(), "{alarm:?}");
+        self.listener().alarm(self.now());
+    }
+
     fn listener(&self) -> Arc<dyn Listener> {
         self.listener.lock().unwrap().clone().unwrap().upgrade().unwrap()
     }
@@ -93,6 +105,6 @@ fn the_end_of_an_urgent_segment_starts_nothing_of_others() {
     *device.now.lock().unwrap() = at(3);
     brake.request(request_of(&["brake"])).unwrap().busy_wait().unwrap();
     assert_eq!(device.launched(), ["learnt", "map", "brake"]);
-    device.listener().alarm(at(3));
+    device.tell_alarm();
     assert_eq!(device.launched(), ["learnt", "map", "brake", "map, next"]);
 }

@@ -2,8 +2,9 @@
 //! process after the other, and with NVIDIA's Multi-Process Service, by which their kernels run side by side.
 
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +47,10 @@ pub(crate) struct Order {
 /// Answer of a process.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Answer {
-    /// Latencies of the frames in microseconds; none for one that failed.
+    /// Latencies of the frames in microseconds; `None` for one that failed.
     latencies_us: Vec<Option<f64>>,
+    /// The time after the last frame on the steady clock.
+    ended_ns: u64,
 }
 
 /// What all processes of a run need to know.
@@ -91,7 +94,12 @@ pub(super) fn run(contender: Contender, plan: &Plan<'_>, progress: &Progress) ->
     let answers: Vec<Answer> =
         children::run_commands(&begin, "accelerator", &orders, whole, &|share| progress.at(share))
             .map_err(Failure::run)?;
-    let elapsed = Recorder::steady_ns().saturating_sub(start_ns);
+    if let Some(service) = &service {
+        service.check_use().map_err(Failure::run)?;
+    }
+    // Without the time that processes take to end.
+    let ended_ns = answers.iter().map(|answer| answer.ended_ns).max().unwrap_or(start_ns);
+    let elapsed = ended_ns.saturating_sub(start_ns);
     let mut figures = Vec::new();
     for (pipeline, answer) in pipelines.iter().zip(answers) {
         let latencies = answer.latencies_us.into_iter().map(|latency| latency.unwrap_or(f64::INFINITY));
@@ -119,8 +127,9 @@ pub(crate) fn obey(order: &Order) -> Result<Answer, Failure> {
         return Err(Failure::run(io::Error::other("the device was not ready in time")));
     }
     let (latencies, _) = real_time::run_frames(&launcher, &*device, 0, &pipeline, start, order.duration);
+    let ended_ns = Recorder::steady_ns();
     let latencies_us = latencies.into_iter().map(|latency| Some(latency).filter(|latency| latency.is_finite()));
-    Ok(Answer { latencies_us: latencies_us.collect() })
+    Ok(Answer { latencies_us: latencies_us.collect(), ended_ns })
 }
 
 /// Reasons for which there is no Multi-Process Service.
@@ -128,18 +137,28 @@ pub(crate) fn obey(order: &Order) -> Result<Answer, Failure> {
 #[error("{CONTROL} cannot start the Multi-Process Service: {0}")]
 struct ServiceError(#[from] io::Error);
 
-/// The Multi-Process Service, which ends when this value is dropped.
+/// The Multi-Process Service, which ends when this value is dropped, or this process ends in whatever way.
 struct Service {
     /// The folder of its pipes and logs.
     folder: PathBuf,
+    /// A process that ends the service once its stdin is closed. Ctrl-C does not reach it.
+    keeper: Child,
 }
+
+/// What the keeper does. A service waits for its clients, which may have been killed, for at most five seconds.
+const KEEP: &str = r#"cat; echo "quit -t 5" | "$0" > /dev/null 2>&1; rm -rf "$1""#;
 
 impl Service {
     fn start() -> Result<Self, ServiceError> {
         let folder = std::env::temp_dir().join(format!("rospin-mps-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let service = Self { folder };
-        let status = control(&service.folder).arg("-d").stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        // Before the service, so that none is left behind.
+        let mut keeper = control(Command::new("sh"), &folder);
+        keeper.args(["-c", KEEP, CONTROL]).arg(&folder).process_group(0);
+        let keeper = keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let service = Self { folder, keeper };
+        let mut start = control(Command::new(CONTROL), &service.folder);
+        let status = start.arg("-d").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         if !status.success() {
             return Err(io::Error::other(status.to_string()).into());
         }
@@ -153,25 +172,31 @@ impl Service {
         let priority = if pipeline.criticality == Criticality::High { "0" } else { "1" };
         command.env("CUDA_MPS_CLIENT_PRIORITY", priority);
     }
+
+    /// Returns an error if no process has used the service: CUDA does without one that it cannot reach.
+    fn check_use(&self) -> Result<(), ServiceError> {
+        let mut list = control(Command::new(CONTROL), &self.folder);
+        let mut list = list.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        if let Some(mut stdin) = list.stdin.take() {
+            stdin.write_all(b"get_server_list\n")?;
+        }
+        let servers = list.wait_with_output()?.stdout;
+        if servers.iter().any(u8::is_ascii_digit) {
+            return Ok(());
+        }
+        Err(io::Error::other("no process has used it").into())
+    }
 }
 
 impl Drop for Service {
     fn drop(&mut self) {
-        let control = control(&self.folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        // A service that does not end is nothing that this program could mend.
-        if let Ok(mut control) = control {
-            if let Some(mut stdin) = control.stdin.take() {
-                let _ = stdin.write_all(b"quit\n");
-            }
-            let _ = control.wait();
-        }
-        let _ = std::fs::remove_dir_all(&self.folder);
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
     }
 }
 
-/// Returns the command that controls the service in that folder.
-fn control(folder: &Path) -> Command {
-    let mut command = Command::new(CONTROL);
+/// Returns the command with the environment that names the service in that folder.
+fn control(mut command: Command, folder: &Path) -> Command {
     command.env("CUDA_MPS_PIPE_DIRECTORY", folder).env("CUDA_MPS_LOG_DIRECTORY", folder);
     command
 }
