@@ -47,8 +47,8 @@ impl Waiters {
         Some(waker)
     }
 
-    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. The caller
-    /// wakes them without a lock.
+    /// Removes the futures that new data of a frame may help; if the structure has changed, all of them. They are in the
+    /// order in which they began to wait. The caller wakes them without a lock.
     pub(crate) fn take(&mut self, frame: FrameId, is_structure: bool) -> Vec<(u64, ForeignWaker)> {
         if self.waiting.is_empty() {
             return Vec::new();
@@ -58,11 +58,14 @@ impl Waiters {
         }
         let mut taken = self.waiting.remove(&Change::Data(frame)).unwrap_or_default();
         taken.extend(self.waiting.remove(&Change::Any).unwrap_or_default());
+        taken.sort_unstable_by_key(|(ticket, _)| *ticket);
         taken
     }
 
-    /// Removes all futures. The caller wakes them without a lock.
+    /// Removes all futures, in the order in which they began to wait. The caller wakes them without a lock.
     pub(crate) fn take_all(&mut self) -> Vec<(u64, ForeignWaker)> {
-        self.waiting.drain().flat_map(|(_, waiting)| waiting).collect()
+        let mut taken: Vec<_> = self.waiting.drain().flat_map(|(_, waiting)| waiting).collect();
+        taken.sort_unstable_by_key(|(ticket, _)| *ticket);
+        taken
     }
 }

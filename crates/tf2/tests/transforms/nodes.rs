@@ -1,7 +1,7 @@
 //! Listeners, broadcasters and waiting futures as parts of nodes, on a manual clock.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Wake};
 use std::time::Duration;
 
@@ -284,6 +284,37 @@ fn the_latest_time_is_waited_for_by_all_frames() {
     set("map", "base", 20);
     assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
     assert!(poll(&mut wait, &wakes).is_ready());
+}
+
+/// Waker that notes its number when it is called.
+struct Noted {
+    number: usize,
+    order: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {
+        self.order.lock().unwrap().push(self.number);
+    }
+}
+
+#[test]
+fn futures_are_woken_in_the_order_in_which_they_began_to_wait() {
+    let buffer = Buffer::new();
+    let order = Arc::<Mutex<Vec<usize>>>::default();
+    let mut waits = Vec::new();
+    for number in 0..8 {
+        let frame = format!("frame{number}");
+        buffer.set_transform(&transform("map", &frame, 1), "test").unwrap();
+        waits.push(Box::pin(buffer.wait_for_transform("map", frame, at(5))));
+    }
+    for (number, wait) in waits.iter_mut().enumerate() {
+        let waker = Arc::new(Noted { number, order: Arc::clone(&order) }).into();
+        assert!(wait.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
+    }
+    // A new frame changes the structure, which may help each of them.
+    buffer.set_transform(&transform("map", "new", 1), "test").unwrap();
+    assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 #[test]
