@@ -24,7 +24,10 @@ engine)
     ;;
 nodes)
     again=".ci/explore.sh nodes" programs=3000 test=nodes
+    # Optimising more takes longer than the programs that it makes faster.
     package=(-p rospin-node)
+    package+=(--config profile.release.package.rospin-node.opt-level=1)
+    package+=(--config profile.release.package.rospin-node.codegen-units=4)
     ;;
 *)
     echo "\`engine\` or \`nodes\`, not \`$1\`" >&2

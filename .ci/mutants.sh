@@ -81,7 +81,8 @@ by_engine_programs() {
 }
 
 by_node_programs() {
-    by_programs crates/node/tests/nodes/mutants.toml nodes "-p rospin-node" "$@"
+    local quick=profile.release.package.rospin-node.opt-level=1
+    by_programs crates/node/tests/nodes/mutants.toml nodes "-p rospin-node --config $quick" "$@"
 }
 
 # Looks for mistakes by the tests, for all of them or for some.
