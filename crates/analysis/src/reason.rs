@@ -152,7 +152,6 @@ fn on_threads(system: &System, solution: &Solution, trials: &Trials, starves: &[
         executor.name,
         (all - own).max(0.0) * 100.0
     );
-    let circle = starvation::circle(system, callback);
     let why = match (executor.policy, plan.mates.first()) {
         (Policy::WaitSet { .. }, Some(mate)) if starves[callback] => format!(
             ", which may keep its {} threads busy whenever the group has something to run; it may starve, because a wait set \
@@ -163,13 +162,13 @@ fn on_threads(system: &System, solution: &Solution, trials: &Trials, starves: &[
             ", which may keep its {} threads busy whenever the group has something to run: it may starve",
             executor.threads
         ),
-        _ => match circle {
+        _ => match starvation::circle(system, callback) {
             Some((one, other)) => format!(
                 "; no bound is known, because groups `{}` and `{}` send to each other, so that what waits in one may grow \
                  with what waits in the other",
                 system.callbacks[one].group, system.callbacks[other].group
             ),
-            None => "; no order is known that lets it starve, and no bound".to_owned(),
+            None => "; no bound is known, nor a way in which it could starve".to_owned(),
         },
     };
     format!("{others}{why}{}", remedies::of(system, trials, callback))

@@ -82,12 +82,12 @@ fn changed(system: &System, executor: usize, remedy: Remedy) -> System {
     changed
 }
 
-/// Returns the changes with which a callback has a bound, in words; empty if none was found.
+/// Returns the changes with which a callback has a bound, or why none were tried, in words; empty if none was found.
 pub(crate) fn of(system: &System, trials: &Trials, callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     if system.callbacks.len() > TRIED_MAX {
-        return String::new();
+        return format!("; changes are tried in systems of up to {TRIED_MAX} callbacks: analyze this executor alone");
     }
     let helps = |remedy: Remedy| trials.is_bounded(system, callback, remedy);
     let mut found = Vec::new();

@@ -140,23 +140,40 @@ pub(crate) fn kind(system: &System, starves: &[bool], root: usize, callback: usi
 pub(crate) fn circle(system: &System, callback: usize) -> Option<(usize, usize)> {
     let group = |callback: usize| Division::Groups.unit_of(system, callback);
     let count = system.callbacks.len();
-    let mut reaches = vec![vec![false; count]; count];
+    // By group, those that it sends to, and those that send to it.
+    let (mut sends, mut hears) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     for (receiver, plan) in system.callbacks.iter().enumerate() {
         for sender in &plan.publishers {
-            reaches[group(*sender)][group(receiver)] |= group(*sender) != group(receiver);
-        }
-    }
-    for over in 0..count {
-        for from in 0..count {
-            for to in 0..count {
-                reaches[from][to] |= reaches[from][over] && reaches[over][to];
+            let (from, to) = (group(*sender), group(receiver));
+            if from != to {
+                sends[from].push(to);
+                hears[to].push(from);
             }
         }
     }
     let own = group(callback);
     let is_exclusive = |first: usize| system.callbacks[first].in_flight == 1;
-    let is_near = |first: usize| first == own || reaches[first][own];
-    let first = (0..count).find(|first| reaches[*first][*first] && is_exclusive(*first) && is_near(*first))?;
-    let other = (0..count).find(|other| *other != first && reaches[first][*other] && reaches[*other][first])?;
-    Some((first, other))
+    let before = reached(&hears, own);
+    let is_near = |first: usize| first == own || before[first];
+    for first in (0..count).filter(|first| is_exclusive(*first) && is_near(*first) && !sends[*first].is_empty()) {
+        let (to, from) = (reached(&sends, first), reached(&hears, first));
+        if let Some(other) = (0..count).find(|other| *other != first && to[*other] && from[*other]) {
+            return Some((first, other));
+        }
+    }
+    None
+}
+
+/// Returns by group if it is reached from that one, by one step or more.
+fn reached(steps: &[Vec<usize>], from: usize) -> Vec<bool> {
+    let mut reached = vec![false; steps.len()];
+    let mut open = vec![from];
+    while let Some(group) = open.pop() {
+        for &next in &steps[group] {
+            if !std::mem::replace(&mut reached[next], true) {
+                open.push(next);
+            }
+        }
+    }
+    reached
 }

@@ -31,14 +31,16 @@
 //! # Memory
 //!
 //! [`LocalOptions::slots`] says how many messages a publisher's memory holds. It grows to the longest message. Before
-//! a message of at least 64 KiB, the publisher looks if the machine has memory for it. Without it, publishing fails,
-//! and loans are memory of the process. What processes leave that die is removed by the others, once a second, and by
+//! each message, the publisher looks if the machine has memory for it. Without it, publishing fails, and loans are
+//! memory of the process; ends that are created then use the middleware alone. What processes leave that die is removed by the others, once a second, and by
 //! the next one that starts.
 //!
 //! # Threads
 //!
 //! Each subscription on the local path has a thread, `rospin-local`, which moves messages into its queue. So has each
-//! [`Local`], to look for processes that died. They have the scheduling of the thread that creates them.
+//! [`Local`], to look for processes that died. They have the scheduling of the thread that creates them. The thread of
+//! a subscription that was dropped, while somebody keeps bytes of its messages in shared memory, ends within a second
+//! after them.
 
 mod error;
 mod header;

@@ -52,20 +52,22 @@ impl Loans {
         loans.push(Arc::downgrade(loan));
     }
 
-    /// Returns the loan whose bytes are those.
-    fn find(&self, address: usize, length: usize) -> Option<Arc<Loan>> {
+    /// Returns the loans whose bytes are those: one that is lent, and any number of those that are on their way, in whose
+    /// place it is.
+    fn find(&self, address: usize, length: usize) -> Vec<Arc<Loan>> {
         let loans = self.blobs.lock();
-        loans.iter().filter_map(Weak::upgrade).find(|loan| loan.address == address && loan.length == length)
+        let is_there = |loan: &Arc<Loan>| loan.address == address && loan.length == length;
+        loans.iter().filter_map(Weak::upgrade).filter(is_there).collect()
     }
 
     /// Returns true if those are the bytes of a loan.
     pub(crate) fn has(&self, bytes: &[u8]) -> bool {
-        self.find(bytes.as_ptr().addr(), bytes.len()).is_some()
+        !self.find(bytes.as_ptr().addr(), bytes.len()).is_empty()
     }
 
     /// Takes the memory of the loan whose bytes are those.
     pub(crate) fn take(&self, address: usize, length: usize) -> Option<Sample> {
-        let (sample, _right) = self.find(address, length)?.lent.lock().take()?;
+        let (sample, _right) = self.find(address, length).iter().find_map(|loan| loan.lent.lock().take())?;
         Some(sample)
     }
 }

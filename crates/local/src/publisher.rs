@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use iceoryx2::port::publisher::Publisher;
 use iceoryx2::port::{BackpressureAction, BackpressureInfo};
-use iceoryx2::prelude::{AllocationStrategy, PortName};
+use iceoryx2::prelude::AllocationStrategy;
 use rospin_engine::Mutex;
 use rospin_node::{
     Awaited, FullName, Gap, Gid, LentBytes, Matches, PublishError, PublisherEnd, Qos, Refused, Reliability,
@@ -15,14 +15,11 @@ use rospin_node::{
 
 use crate::header::{HEAD, Header, TAIL, halves};
 use crate::loan::{Lent, Loans, Sample, place};
-use crate::shared::{Ipc, Shared, Topic, name_of, refused};
+use crate::shared::{Ipc, NO_ROOM, Shared, Topic, has_room, name_of, refused};
 use crate::wake::{Bell, Ring, Ringer};
 
 /// Length of the first memory of a publisher's messages. It grows with the messages.
 const FIRST_LENGTH: usize = 16 << 10;
-
-/// Length from which on a message looks if the machine has memory for it.
-const CHECKED_MIN: usize = 64 << 10;
 
 /// Time that a publisher waits for room, while the process of a subscription does not take its messages.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -176,8 +173,8 @@ impl Path {
     /// Returns memory for a message of so many bytes, whose bytes have any value.
     fn sample(&self, length: usize) -> Result<Sample, PublishError> {
         // Memory that the machine does not have is a signal that ends the process, and no error.
-        if length >= CHECKED_MIN && !has_room(length) {
-            return Err(self.failed("the machine has no shared memory left, see `df /dev/shm`"));
+        if !has_room(length) {
+            return Err(self.failed(NO_ROOM));
         }
         let sample = self.port.loan_slice_uninit(length).map_err(|error| self.failed(error))?;
         // SAFETY: memory that processes share has a value, from the system or of an earlier message, and any value is a
@@ -185,14 +182,8 @@ impl Path {
         Ok(unsafe { sample.assume_init() })
     }
 
-    /// Sends a message whose payload is at that place of the memory, and wakes those subscriptions.
-    fn send(
-        &self,
-        mut sample: Sample,
-        (at, length): (usize, usize),
-        number: u64,
-        bells: &[PortName],
-    ) -> Result<(), PublishError> {
+    /// Sends a message whose payload is at that place of the memory, and wakes the subscriptions.
+    fn send(&self, mut sample: Sample, (at, length): (usize, usize), number: u64) -> Result<(), PublishError> {
         let sent = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         *sample.user_header_mut() = Header {
             publisher: self.gid.to_bytes(),
@@ -205,18 +196,18 @@ impl Path {
         };
         let sent = sample.send();
         self.stalled.lock().sent();
-        // A subscription that is being added looks for messages by itself.
-        for bell in bells {
-            self.ringer.ring(bell);
+        // Those that have got it, also if they came a moment ago. One that is being added looks for messages by itself.
+        for bell in self.topic.bells().0 {
+            self.ringer.ring(&bell);
         }
         sent.map(drop).map_err(|error| self.failed(error))
     }
 
     /// Copies a payload into shared memory, and sends it.
-    fn send_copy(&self, payload: &[u8], number: u64, bells: &[PortName]) -> Result<(), PublishError> {
+    fn send_copy(&self, payload: &[u8], number: u64) -> Result<(), PublishError> {
         let mut sample = self.sample(payload.len())?;
         sample.payload_mut().copy_from_slice(payload);
-        self.send(sample, (0, payload.len()), number, bells)
+        self.send(sample, (0, payload.len()), number)
     }
 }
 
@@ -242,15 +233,6 @@ fn meet(ringer: &Ringer, topic: &Topic) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Returns true if the machine has shared memory for a message of so many bytes, and for those that are published at
-/// the same time.
-fn has_room(length: usize) -> bool {
-    match rustix::fs::statvfs("/dev/shm") {
-        Ok(memory) => memory.f_bavail.saturating_mul(memory.f_frsize) >= 2 * length as u64,
-        Err(_) => true,
-    }
 }
 
 impl PublisherEnd for LocalPublisher {
@@ -292,8 +274,8 @@ impl PublisherEnd for LocalPublisher {
         let Some(path) = &self.path else { return self.inner.publish(payload) };
         let mut output = path.output.lock();
         output.last += 1;
-        let (bells, is_read) = path.topic.bells();
-        let here = if is_read { path.send_copy(payload, output.last, &bells) } else { Ok(()) };
+        let is_read = path.topic.is_read_elsewhere();
+        let here = if is_read { path.send_copy(payload, output.last) } else { Ok(()) };
         here.and(self.publish_beyond(path, payload))
     }
 
@@ -305,7 +287,7 @@ impl PublisherEnd for LocalPublisher {
         let bytes = place(gap.length);
         let (head, tail) = payload.split_at(gap.at);
         let fits = head.len() <= HEAD && tail.len() <= TAIL;
-        let (bells, is_read) = path.topic.bells();
+        let is_read = path.topic.is_read_elsewhere();
         let is_heard = self.inner.is_heard_besides(&path.topic.readers());
         let length = payload.len() + gap.length;
         let memory = sample.payload_mut();
@@ -324,7 +306,7 @@ impl PublisherEnd for LocalPublisher {
         }
         let mut output = path.output.lock();
         output.last += 1;
-        let here = if is_read { path.send(sample, (start, length), output.last, &bells) } else { Ok(()) };
+        let here = if is_read { path.send(sample, (start, length), output.last) } else { Ok(()) };
         if is_heard {
             return here.and(self.inner.publish(payload));
         }

@@ -15,7 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,9 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Number of publishers that are remembered beyond those that exist.
 const REMEMBERED_MAX: usize = 1024;
 
+/// Port of a subscription. Once it is gone, publishers take back all memory that it has got, whoever reads there.
+type Port = Subscriber<Ipc, [u8], Header>;
+
 /// Subscription of a topic on the local path.
 pub(crate) struct Reader {
     inlet: Inlet,
@@ -62,7 +65,7 @@ pub(crate) struct Reader {
     held: Arc<AtomicUsize>,
     held_max: usize,
     state: Mutex<State>,
-    port: Subscriber<Ipc, [u8], Header>,
+    port: Arc<Port>,
     topic: Topic,
     /// Dropped after the port, whose publishers ring it.
     bell: Bell,
@@ -74,6 +77,8 @@ struct State {
     local: BTreeMap<Gid, Heard>,
     /// Publishers that are heard through the middleware.
     others: BTreeSet<Gid>,
+    /// True once the subscription has ended. Messages are taken out of shared memory and dropped then.
+    is_over: bool,
 }
 
 /// What is known of a publisher of the local path.
@@ -94,6 +99,8 @@ struct Held {
     sample: Sample<Ipc, [u8], Header>,
     range: std::ops::Range<usize>,
     held: Arc<AtomicUsize>,
+    // Dropped after the sample.
+    _port: Arc<Port>,
 }
 
 impl AsRef<[u8]> for Held {
@@ -130,7 +137,7 @@ impl Reader {
             held: Arc::default(),
             held_max: shared.options.held,
             state: Mutex::default(),
-            port,
+            port: Arc::new(port),
             topic,
             bell,
         }))
@@ -185,6 +192,9 @@ impl Reader {
 
     /// Passes a message on. Returns true if it waits.
     fn arrived(&self, state: &mut MutexGuard<'_, State>, sample: Sample<Ipc, [u8], Header>) -> bool {
+        if state.is_over {
+            return false;
+        }
         let header = *sample.user_header();
         let is_for_here = header.is_reliable == 1 || !self.needs_reliable;
         if header.process == self.process || !is_for_here {
@@ -199,7 +209,7 @@ impl Reader {
             state.local.retain(|publisher, _| self.topic.has_publisher(*publisher));
         }
         let heard = state.local.entry(publisher).or_default();
-        let missing = if heard.last == 0 { 0 } else { header.number.saturating_sub(heard.last + 1) };
+        let missing = if heard.last == 0 { 0 } else { header.number.saturating_sub(heard.last).saturating_sub(1) };
         heard.last = header.number;
         let packet = Packet::new(self.payload(sample, range), Some(header.publication()));
         heard.waiting.push_back((packet, missing));
@@ -223,8 +233,11 @@ impl Reader {
         if since.elapsed() >= STRANGER {
             heard.waiting.clear();
         }
-        if heard.waiting.len() > WAITING_MAX {
-            heard.waiting.pop_front();
+        if heard.waiting.len() > WAITING_MAX
+            && let Some((_, missing)) = heard.waiting.pop_front()
+            && let Some(next) = heard.waiting.front_mut()
+        {
+            next.1 = next.1.saturating_add(missing).saturating_add(1);
         }
     }
 
@@ -235,39 +248,55 @@ impl Reader {
             return Bytes::copy_from_slice(&sample.payload()[range]);
         }
         self.held.fetch_add(1, Ordering::Relaxed);
-        Bytes::from_owner(Held { sample, range, held: Arc::clone(&self.held) })
+        Bytes::from_owner(Held { sample, range, held: Arc::clone(&self.held), _port: Arc::clone(&self.port) })
+    }
+
+    /// Ends the subscription: nothing is passed on any more.
+    fn end(&self) {
+        let mut state = self.state.lock();
+        state.is_over = true;
+        state.local.clear();
+    }
+
+    /// Returns true if the subscription has ended, and nobody reads any of its messages in shared memory.
+    fn is_done(&self) -> bool {
+        self.state.lock().is_over && self.held.load(Ordering::Relaxed) == 0
     }
 }
 
 /// The thread of a subscription. From the beginning of it on, publishers know that the subscription hears them here.
 pub(crate) struct Ear {
     reader: Arc<Reader>,
-    /// The subscription's entry in the list of those that publishers reach here; none if the middleware has no id.
+    /// The subscription's entry in the list of those that publishers reach here; none if the middleware has no id, or
+    /// if the list is full, with entries of processes that died.
     _listed: Option<Listener<Ipc>>,
-    is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ear {
     /// Starts the thread of a subscription whose id is that, if the middleware has one.
     pub(crate) fn new(reader: &Arc<Reader>, id: Option<Gid>) -> Result<Self, Refused> {
-        let listed = match id {
-            Some(id) => Some(reader.topic.list.listener_builder().name(&name_of(id)?).create().map_err(refused)?),
-            None => None,
-        };
-        let is_over = Arc::<AtomicBool>::default();
-        let (listener, ends) = (Arc::clone(reader), Arc::clone(&is_over));
+        let listed = id.and_then(|id| {
+            let entry = reader.topic.list.listener_builder().name(&name_of(id).ok()?).create();
+            // Publishers then send through the middleware, too, whose messages are ignored.
+            let tell = |error: &_| {
+                log::warn!(target: "rospin", "a subscription to `{}` is not listed: {error}", reader.name);
+            };
+            entry.inspect_err(tell).ok()
+        });
+        let listener = Arc::clone(reader);
         let ringer = Ringer::new().map_err(refused)?;
         let thread = std::thread::Builder::new().name("rospin-local".to_owned());
-        let thread = thread.spawn(move || listen(&listener, &ringer, &ends)).map_err(refused)?;
-        Ok(Self { reader: Arc::clone(reader), _listed: listed, is_over, thread: Some(thread) })
+        let thread = thread.spawn(move || listen(&listener, &ringer)).map_err(refused)?;
+        Ok(Self { reader: Arc::clone(reader), _listed: listed, thread: Some(thread) })
     }
 }
 
-/// Waits for messages until the subscription ends.
-fn listen(reader: &Reader, ringer: &Ringer, is_over: &AtomicBool) {
+/// Waits for messages until the subscription ends. Then takes them until nobody holds any: publishers go on to send
+/// messages to the port, which must be there meanwhile.
+fn listen(reader: &Reader, ringer: &Ringer) {
     let mut greeted: Option<String> = None;
-    while !is_over.load(Ordering::Acquire) {
+    while !reader.is_done() {
         // This also connects with publishers that came.
         let is_waiting = reader.drain(&mut reader.state.lock());
         if let Some(publisher) = greeted.take() {
@@ -286,11 +315,13 @@ fn listen(reader: &Reader, ringer: &Ringer, is_over: &AtomicBool) {
 
 impl Drop for Ear {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Release);
+        self.reader.end();
         if let Ok(ringer) = Ringer::new() {
             ringer.ring(self.reader.bell.name());
         }
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take()
+            && self.reader.is_done()
+        {
             let _ = thread.join();
         }
     }

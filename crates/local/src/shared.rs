@@ -1,6 +1,6 @@
 //! What all ends of a process have in common: the node of iceoryx2, and the services of topics.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -25,6 +25,12 @@ pub(crate) type ListService = event::PortFactory<Ipc>;
 /// First part of the names of all files, which tells them from those of other users of iceoryx2.
 pub(crate) const PREFIX: &str = "rospin_";
 
+/// Shared memory that is left for ports and their connections, in bytes.
+const RESERVE: u64 = 1 << 20;
+
+/// What is said where there is less.
+pub(crate) const NO_ROOM: &str = "the machine has no shared memory left, see `df /dev/shm`";
+
 /// Time between two looks for processes that died.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(1);
 
@@ -47,14 +53,33 @@ pub(crate) struct Topic {
     node_id: u128,
 }
 
+/// Returns the directory of this user. Others could not write to that of one user.
+fn root() -> String {
+    format!("/tmp/rospin-local-{}/", rustix::process::getuid().as_raw())
+}
+
+/// Creates the directory of this user, and checks that nobody else has made it: whoever has it could put other files in
+/// place of those that are expected there.
+fn create_root() -> Result<(), LocalError> {
+    let root = root();
+    let path = root.trim_end_matches('/');
+    let failed = |reason: String| LocalError::SharedMemory { reason: format!("`{path}`: {reason}") };
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(error.to_string())),
+        _ => {}
+    }
+    // Not that of what a link leads to.
+    let found = std::fs::symlink_metadata(path).map_err(|error| failed(error.to_string()))?;
+    let is_own = found.is_dir() && found.uid() == rustix::process::getuid().as_raw() && found.mode() & 0o022 == 0;
+    if is_own { Ok(()) } else { Err(failed("it is no directory that only this user can write to".to_owned())) }
+}
+
 fn config() -> Config {
     let mut config = Config::default();
-    let user = rustix::process::getuid().as_raw();
     if let Ok(prefix) = FileName::new(PREFIX.as_bytes()) {
         config.global.prefix = prefix;
     }
-    // Each user has a directory: others could not write to it.
-    if let Ok(root) = Path::new(format!("/tmp/rospin-local-{user}/").as_bytes()) {
+    if let Ok(root) = Path::new(root().as_bytes()) {
         config.global.set_root_path(&root);
     }
     config
@@ -69,6 +94,7 @@ fn create_node() -> Result<iceoryx2::node::Node<Ipc>, LocalError> {
 
 impl Shared {
     pub(crate) fn new(options: LocalOptions, network: &str, matches_qos: bool) -> Result<Self, LocalError> {
+        create_root()?;
         let node = create_node()?;
         let node_id = node.id().value();
         // Processes of two network namespaces may have the same shared memory, but are two hosts to a middleware.
@@ -89,6 +115,10 @@ impl Shared {
 
     /// Opens the services of a topic, which have the ends of all processes.
     pub(crate) fn topic(&self, name: &FullName, type_key: &str) -> Result<Topic, Refused> {
+        // Memory that the machine does not have is a signal that ends the process, and no error.
+        if !has_room(0) {
+            return Err(Refused(NO_ROOM.to_owned()));
+        }
         let service = format!("{} {name} {type_key}", self.scope);
         let service = ServiceName::new(&service).map_err(refused)?;
         let LocalOptions { ends, waiting, .. } = self.options;
@@ -169,6 +199,15 @@ impl Topic {
             if is_there { CallbackProgression::Stop } else { CallbackProgression::Continue }
         });
         is_there
+    }
+}
+
+/// Returns true if the machine has shared memory for a message of so many bytes, for those that are published at the
+/// same time, and for what ends have in common.
+pub(crate) fn has_room(length: usize) -> bool {
+    match rustix::fs::statvfs("/dev/shm") {
+        Ok(memory) => memory.f_bavail.saturating_mul(memory.f_frsize) >= 2 * length as u64 + RESERVE,
+        Err(_) => true,
     }
 }
 

@@ -4,9 +4,10 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{OwnDomain, domain, join};
-use rospin_engine::{Context, Executor};
+use rospin_engine::{Context, Executor, SpinOptions};
 use rospin_local::LocalOptions;
 use rospin_msgs::sensor_msgs::msg::Image;
 use rospin_node::{
@@ -223,6 +224,29 @@ fn messages_that_a_subscription_keeps_are_copied_beyond_a_number() {
     assert!(ear.is_shared(0));
 }
 
+/// The publisher must not write to memory that somebody reads, though the subscription that got it has gone.
+#[test]
+fn what_is_kept_of_a_subscription_that_was_dropped_stays_as_it_is() {
+    let domain = OwnDomain::new();
+    let (talker, listener) = (Process::local(&domain, "talker"), Process::local(&domain, "listener"));
+    let (ear, other) = (listener.listen(Qos::keep_last(100)), listener.listen(Qos::keep_last(100)));
+    let publisher = talker.publisher(Qos::keep_last(100));
+    meet(&talker, &publisher, &listener, &ear);
+    wait(&listener.executor, "a publisher", other.subscription.wait_for_publisher());
+    publisher.publish(lent(&publisher, 1, MIB)).unwrap();
+    wait_until(&listener.executor, "an image", || ear.count() == 1 && other.count() == 1);
+    let kept = ear.heard.lock().unwrap()[0].0.data.clone();
+    assert!(is_shared(&kept));
+    drop(ear);
+    other.heard.lock().unwrap().clear();
+    for number in 2..=40 {
+        publisher.publish(lent(&publisher, number, MIB)).unwrap();
+        wait_until(&listener.executor, "one more", || other.count() == number as usize - 1);
+        assert!(kept.iter().all(|byte| *byte == 1), "after {number}");
+    }
+    assert_eq!(other.subscription.missed(), 0);
+}
+
 /// Subscriptions of a process without the local path, of one with it, and of the publisher's process.
 #[test]
 fn everybody_hears_everything_once_and_in_order() {
@@ -310,4 +334,28 @@ fn ends_that_do_not_match_hear_nothing() {
     publisher.publish(lent(&publisher, 2, MIB)).unwrap();
     wait_until(&listener.executor, "an image", || other_ear.count() == 2);
     assert_eq!((strange_ear.count(), strange_ear.subscription.publisher_count()), (0, 0));
+}
+
+/// Memory that comes back is lent anew, while the message that had it is still on its way to others.
+#[test]
+fn loans_in_place_of_others_are_published() {
+    let id = OwnDomain::new();
+    let (talker, listener) = (Process::local(&id, "talker"), Process::local(&id, "listener"));
+    let far = Process::new("far", |context| domain(id.id).ros(context));
+    let (ear, far_ear) = (listener.listen(Qos::keep_last(5)), far.listen(Qos::keep_last(5)));
+    let publisher = talker.publisher(Qos::keep_last(5));
+    meet(&talker, &publisher, &listener, &ear);
+    wait_until(&talker.executor, "both", || publisher.subscription_count() == 2);
+    wait(&far.executor, "a publisher", far_ear.subscription.wait_for_publisher());
+    std::thread::scope(|scope| {
+        let publish = || (0..400).try_for_each(|number| publisher.publish(lent(&publisher, number, 200_000)));
+        let talkers: Vec<_> = (0..3).map(|_| scope.spawn(publish)).collect();
+        while !talkers.iter().all(|talker| talker.is_finished()) {
+            let _ = listener.executor.spin(SpinOptions::new().timeout(Duration::from_millis(1)));
+            ear.heard.lock().unwrap().clear();
+        }
+        for talker in talkers {
+            talker.join().unwrap().unwrap();
+        }
+    });
 }

@@ -10,6 +10,20 @@ const LOOK_EVERY: u32 = 16;
 
 /// Watch over a reliable publisher with a history of limited depth: whether a message has displaced one that had not
 /// arrived everywhere. That is told once, in the log. For middlewares that can tell.
+///
+/// ```
+/// use rospin_node::{Outrunning, Qos};
+///
+/// let outrunning = Outrunning::new("scan", &Qos::default());
+/// let mut looks = 0;
+/// for _ in 0..32 {
+///     outrunning.look(|| {
+///         looks += 1; // here a middleware asks its writer
+///         false
+///     });
+/// }
+/// assert_eq!(looks, 2);
+/// ```
 #[derive(Debug)]
 pub struct Outrunning {
     topic: String,

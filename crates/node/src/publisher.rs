@@ -127,7 +127,9 @@ impl<M: Encode> Publisher<M> {
     /// go to other machines. If the publisher cannot lend, or has lent all that it has, the bytes are in memory of this
     /// process, and nothing else is different.
     ///
-    /// Does not block. Memory that was not lent before is mapped, which takes a system call for each page of it.
+    /// Does not block, unless another thread is publishing: it waits for that one, which may wait for a subscription
+    /// whose process does not run. Memory that was not lent before is mapped, which takes a system call for each page
+    /// of it.
     #[doc(alias = "borrow_loaned_message")]
     #[must_use]
     pub fn borrow_loaned_bytes(&self, length: usize) -> LoanedBytes {

@@ -23,13 +23,46 @@ pub(super) struct LaunchFile {
 #[serde(deny_unknown_fields, expecting = "processes")]
 pub(super) struct Content {
     /// Values that the command line may replace, by their names.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) arguments: BTreeMap<String, String>,
     /// Environment of all processes.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) environment: BTreeMap<String, String>,
     #[serde(default, rename = "process", deserialize_with = "processes")]
     pub(super) processes: Vec<Process>,
+}
+
+/// Reads texts by names. A number, `true` and `false` are texts, too.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error> {
+    let texts: BTreeMap<String, Text> = BTreeMap::deserialize(deserializer)?;
+    Ok(texts.into_iter().map(|(name, Text(text))| (name, text)).collect())
+}
+
+struct Text(String);
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextVisitor;
+        impl Visitor<'_> for TextVisitor {
+            type Value = Text;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text in quotation marks")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text(text.to_owned()))
+            }
+            fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Text, E> {
+                Ok(Text(value.to_string()))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Text, E> {
+                Ok(Text(number.to_string()))
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Text, E> {
+                Ok(Text(format!("{number:?}")))
+            }
+        }
+        deserializer.deserialize_any(TextVisitor)
+    }
 }
 
 fn processes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Process>, D::Error> {
@@ -62,7 +95,7 @@ pub(super) struct Process {
     pub(super) parameter_files: Vec<String>,
     /// Deployment file of rospin.
     pub(super) deployment: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "texts")]
     pub(super) environment: BTreeMap<String, String>,
     /// True if the process is started anew when it has ended.
     #[serde(default)]
@@ -90,8 +123,17 @@ pub(super) struct Span(pub(super) Duration);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        duration::parse(&text).map(Self).map_err(serde::de::Error::custom)
+        struct SpanVisitor;
+        impl Visitor<'_> for SpanVisitor {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Span, E> {
+                duration::parse(text).map(Span).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(SpanVisitor)
     }
 }
 

@@ -48,9 +48,9 @@ impl Alive {
             if !is_process {
                 continue;
             }
-            // One that has ended meanwhile has no file.
-            let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-            groups.extend(group_of(&stat));
+            // One that has ended meanwhile has no file. The kernel cuts names after 15 bytes, within a letter too.
+            let Ok(stat) = fs::read(entry.path().join("stat")) else { continue };
+            groups.extend(group_of(&String::from_utf8_lossy(&stat)));
         }
         Ok(Self(groups))
     }
@@ -58,6 +58,26 @@ impl Alive {
     pub(super) fn has(&self, group: Group) -> bool {
         self.0.contains(&group.number())
     }
+}
+
+/// Returns the groups of processes with that variable in their environment that lead their group, and not a session.
+pub(super) fn marked(name: &str, value: &str) -> Vec<Group> {
+    let wanted = format!("{name}={value}");
+    let mut groups = Vec::new();
+    let Ok(entries) = fs::read_dir("/proc") else { return groups };
+    for entry in entries.flatten() {
+        // Those of other users are not read.
+        let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
+        let Ok(stat) = fs::read(entry.path().join("stat")) else { continue };
+        let stat = String::from_utf8_lossy(&stat);
+        let session = stat.rsplit_once(')').and_then(|(_, after)| after.split_whitespace().nth(3));
+        let number = entry.file_name().to_string_lossy().into_owned();
+        let is_leader = group_of(&stat).is_some_and(|group| group.to_string() == number) && session != Some(&number);
+        if is_leader && environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) {
+            groups.extend(Group::read(&number));
+        }
+    }
+    groups
 }
 
 /// Returns the group of a process with that line of `/proc/PID/stat`; `None` if it has ended.
@@ -82,6 +102,22 @@ mod tests {
         assert_eq!(group_of("7 (a) Z 1 8 9 0"), None);
         assert_eq!((group_of(""), group_of("7 (a) S")), (None, None));
         assert_eq!((Group::read("1"), Group::read("-3"), Group::read("x")), (None, None, None));
+    }
+
+    #[test]
+    fn a_process_counts_whose_name_is_no_text() {
+        let folder = std::env::temp_dir().join(format!("rospin-group-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        // Of the last letter, the kernel keeps the first of two bytes.
+        let program = folder.join("14-bytes-here-\u{f6}");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut process = Command::new(&program).arg("60").process_group(0).spawn().unwrap();
+        let group = Group::of(Pid::from_child(&process));
+        let is_alive = Alive::now().unwrap().has(group);
+        group.send(Signal::KILL);
+        process.wait().unwrap();
+        fs::remove_dir_all(folder).unwrap();
+        assert!(is_alive);
     }
 
     #[test]

@@ -32,8 +32,9 @@ pub(crate) const NAME: &str = "launch";
 /// Starts the processes of a launch file, and ends them together
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Ctrl-C ends all processes: they get SIGINT, SIGTERM after 1.2 s, and SIGKILL 0.4 s later, unless the file
-says otherwise. A second Ctrl-C kills them at once. If the launch itself is killed, they are ended likewise.
+Ctrl-C ends all processes: they get SIGINT, SIGTERM after 1.2 s, and SIGKILL 0.4 s later, unless
+the file says otherwise. A second Ctrl-C kills them at once. If the launch itself is killed, they
+are ended likewise.
 
 A launch file, of which the book has every key:
   [arguments]
@@ -53,8 +54,8 @@ Examples:
   rospin launch robot.toml --show-args
   rospin launch robot.toml --dry-run        the command lines, for a shell
 
-Exit code: 0, 1 if a process failed or had to be killed or a node did not reach its state, 2 if the file or
-an option is wrong.")]
+Exit code: 0, 1 if a process failed or had to be killed or a node did not reach its state, 2 if the
+file or an option is wrong.")]
 struct Options {
     /// Launch file
     #[arg(required_unless_present = "part")]
@@ -99,6 +100,10 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
         }
         return Ok(());
     };
+    if path.extension().is_some_and(|ending| ["py", "xml", "yaml", "yml"].iter().any(|other| ending == *other)) {
+        let text = "is a launch file of ROS 2, which `ros2 launch` runs; those of `rospin launch` are in TOML";
+        return Err(Failure::Input(format!("{} {text}", path.display()).into()));
+    }
     let file = LaunchFile::load(path).map_err(Failure::input)?;
     let folder = folder_of(path)?;
     let scope = plan::arguments(&file, &folder, &options.arguments).map_err(|error| Failure::Input(error.into()))?;

@@ -20,8 +20,10 @@ use jiff::ZonedDateTime;
 const QUEUE: usize = 10_000;
 /// Longest part of a line that is read as one.
 const LINE_BYTES: u64 = 64 << 10;
-/// Time that the terminal has at the end to show what waits.
+/// Time that the terminal has at the end to show a line that waits.
 const LAST_LINES: Duration = Duration::from_millis(200);
+/// Time that it has for all of them. Whoever reads so slowly finds the rest in the files.
+const ALL_LAST_LINES: Duration = Duration::from_secs(5);
 
 /// Importance of one of the launch's own lines, as in logs of ROS 2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +60,8 @@ const COLOURS: [u8; 6] = [36, 32, 35, 34, 33, 96];
 pub(super) struct Output {
     screen: SyncSender<String>,
     left_out: Arc<AtomicU64>,
+    /// Number of lines that wait for the terminal.
+    waiting: Arc<AtomicU64>,
     /// Log of everything; `None` if it cannot be written.
     log: Arc<Mutex<Option<File>>>,
     /// Folder of the logs; `None` if there is none.
@@ -68,6 +72,8 @@ pub(super) struct Output {
 /// The thread that writes to the terminal.
 pub(super) struct Screen {
     thread: JoinHandle<()>,
+    left_out: Arc<AtomicU64>,
+    waiting: Arc<AtomicU64>,
 }
 
 impl Output {
@@ -75,10 +81,13 @@ impl Output {
     pub(super) fn start(logs: &Path) -> io::Result<(Self, Screen)> {
         let (screen, lines) = mpsc::sync_channel(QUEUE);
         let left_out = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&left_out);
+        let waiting = Arc::new(AtomicU64::new(0));
+        let (seen, shown) = (Arc::clone(&left_out), Arc::clone(&waiting));
         // Not by way of `io::stdout()`, whose lock the command has.
         let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        let thread = thread::Builder::new().name("screen".to_owned()).spawn(move || show(&lines, &seen, stdout))?;
+        let thread = thread::Builder::new().name("screen".to_owned()).spawn(move || {
+            show(&lines, &seen, &shown, stdout);
+        })?;
         let is_coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
         let folder = logs.join(folder_name(&ZonedDateTime::now()));
         let file = fs::create_dir_all(&folder).and_then(|()| File::create(folder.join("launch.log")));
@@ -86,14 +95,15 @@ impl Output {
             Ok(file) => (Some(folder), Some(file), None),
             Err(error) => (None, None, Some(format!("there are no log files: {}: {error}", folder.display()))),
         };
-        let output = Self { screen, left_out, log: Arc::new(Mutex::new(log)), folder, is_coloured };
+        let screen_thread = Screen { thread, left_out: Arc::clone(&left_out), waiting: Arc::clone(&waiting) };
+        let output = Self { screen, left_out, waiting, log: Arc::new(Mutex::new(log)), folder, is_coloured };
         if let Some(folder) = &output.folder {
             output.tell(Level::Info, "launch", &format!("All log files can be found below {}", folder.display()));
         }
         if let Some(trouble) = trouble {
             output.tell(Level::Warning, "launch", &trouble);
         }
-        Ok((output, Screen { thread }))
+        Ok((output, screen_thread))
     }
 
     /// Writes one of the launch's own lines, about `of`.
@@ -127,13 +137,15 @@ impl Output {
 
     /// Puts a line into the terminal's queue, or counts it as left out.
     fn show(&self, line: String) {
-        match self.screen.try_send(line) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_)) => {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let Err(error) = self.screen.try_send(line) else { return };
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        match error {
+            TrySendError::Full(_) => {
                 self.left_out.fetch_add(1, Ordering::Relaxed);
             }
             // Nobody can read stdout any more. The files have everything.
-            Err(TrySendError::Disconnected(_)) => {}
+            TrySendError::Disconnected(_) => {}
         }
     }
 
@@ -181,19 +193,33 @@ impl Output {
 }
 
 impl Screen {
-    /// Waits until all lines are shown, or for a moment if nobody reads them. All outputs should have been dropped; one
-    /// of a process that holds its stream may be left.
+    /// Waits until all lines are shown, or for a moment if nobody reads them, and says on stderr how many are not. All
+    /// outputs should have been dropped; one of a process that holds its stream may be left.
     pub(super) fn finish(self, output: Output) {
-        let until = Instant::now() + LAST_LINES;
         drop(output);
+        let end = Instant::now() + ALL_LAST_LINES;
+        let (mut count, mut until) = (u64::MAX, end);
         while !self.thread.is_finished() && Instant::now() < until {
+            let now = self.waiting.load(Ordering::Relaxed);
+            if now != count {
+                (count, until) = (now, end.min(Instant::now() + LAST_LINES));
+            }
             thread::sleep(Duration::from_millis(1));
+        }
+        if self.thread.is_finished() && self.waiting.load(Ordering::Relaxed) > 0 {
+            // Stdout has gone.
+            return;
+        }
+        let rest = self.waiting.load(Ordering::Relaxed) + self.left_out.load(Ordering::Relaxed);
+        if rest > 0 {
+            // If stderr has gone, too, nobody is left to tell.
+            let _ = writeln!(io::stderr(), "warning: the last {rest} lines are only in the log files");
         }
     }
 }
 
 /// Writes lines to stdout, and how many were left out.
-fn show(lines: &Receiver<String>, left_out: &AtomicU64, mut stdout: File) {
+fn show(lines: &Receiver<String>, left_out: &AtomicU64, waiting: &AtomicU64, mut stdout: File) {
     for line in lines {
         let mut text = line;
         text.push('\n');
@@ -206,6 +232,7 @@ fn show(lines: &Receiver<String>, left_out: &AtomicU64, mut stdout: File) {
         if stdout.write_all(text.as_bytes()).is_err() {
             return;
         }
+        waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

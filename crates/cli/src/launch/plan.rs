@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rospin_node::NodeName;
 use rospin_scenario::FileError;
 
 use super::file::{Goal, LaunchFile, Lifecycle, OnExit, Process};
@@ -71,24 +72,52 @@ fn quoted(word: &str) -> String {
 }
 
 /// Returns the values of the file's arguments: those of the command line, `NAME:=VALUE`, and the file's own for the
-/// others. The error is a sentence with the fix.
+/// others, which may refer to each other. The error is a sentence with the fix.
 pub(super) fn arguments(file: &LaunchFile, folder: &Path, given: &[String]) -> Result<Scope, String> {
     let folder = folder.to_string_lossy().into_owned();
     let mut scope = Scope { folder, arguments: BTreeMap::new() };
-    for (name, default) in &file.content.arguments {
-        let value = scope.fill(default);
-        let value =
-            value.map_err(|error| file.file.error("arguments", 0, "", format!("of `{name}`: {error}")).to_string())?;
-        scope.arguments.insert(name.clone(), value);
-    }
+    let mut open = file.content.arguments.clone();
+    let mut values = Vec::new();
     for word in given {
         let Some((name, value)) = word.split_once(":=") else {
             return Err(format!("`{word}` is no argument of a launch file; write it as NAME:=VALUE"));
         };
-        if !scope.arguments.contains_key(name) {
-            return Err(scope.no_argument(name));
+        if !open.contains_key(name) {
+            let known = Scope { folder: String::new(), arguments: open };
+            return Err(known.no_argument(name));
         }
+        values.push((name, value));
+    }
+    for (name, value) in values {
+        open.remove(name);
         scope.arguments.insert(name.to_owned(), value.to_owned());
+    }
+    // Each round fills in those that refer to arguments of earlier rounds only.
+    while !open.is_empty() {
+        let mut errors = Vec::new();
+        let before = open.len();
+        for (name, default) in std::mem::take(&mut open) {
+            match scope.fill(&default) {
+                Ok(value) => drop(scope.arguments.insert(name, value)),
+                Err(error) => {
+                    errors.push((name.clone(), error));
+                    open.insert(name, default);
+                }
+            }
+        }
+        if open.len() == before {
+            // One that refers to another of them has no fault of its own.
+            let refers = |name: &str| open.keys().any(|other| open[name].contains(&format!("$(var {other})")));
+            let own = errors.iter().find(|(name, _)| !refers(name));
+            let text = match own {
+                Some((name, error)) => format!("of `{name}`: {error}"),
+                None => format!(
+                    "of `{}`: arguments refer to each other in a circle; write a value for one of them",
+                    errors[0].0
+                ),
+            };
+            return Err(file.file.error("arguments", 0, "", text).to_string());
+        }
     }
     Ok(scope)
 }
@@ -97,8 +126,10 @@ pub(super) fn arguments(file: &LaunchFile, folder: &Path, given: &[String]) -> R
 pub(super) fn processes(file: &LaunchFile, folder: &Path, scope: &Scope) -> Result<Vec<Planned>, FileError> {
     let mut planned = Vec::new();
     let mut names = Vec::new();
+    let common = environment(&file.content.environment, scope);
+    let common = common.map_err(|message| file.file.error("environment", 0, "", message))?;
     for number in 0..file.content.processes.len() {
-        let reader = Reader { file, folder, scope, number, process: &file.content.processes[number] };
+        let reader = Reader { file, folder, scope, common: &common, number, process: &file.content.processes[number] };
         let (name, process) = reader.plan()?;
         names.push(name);
         planned.push(process);
@@ -126,6 +157,8 @@ struct Reader<'a> {
     file: &'a LaunchFile,
     folder: &'a Path,
     scope: &'a Scope,
+    /// Environment of all processes.
+    common: &'a BTreeMap<String, String>,
     number: usize,
     process: &'a Process,
 }
@@ -164,8 +197,9 @@ impl Reader<'_> {
         let program = find::program(&program_name, package.as_deref(), self.folder);
         let program = program.map_err(|message| self.error("program", message))?;
         let names = self.names(&program)?;
-        let mut environment = self.environment(&self.file.content.environment)?;
-        environment.extend(self.environment(&process.environment)?);
+        let mut environment = self.common.clone();
+        let own = self::environment(&process.environment, self.scope);
+        environment.extend(own.map_err(|message| self.error("environment", message))?);
         if let Some(deployment) = &process.deployment {
             environment.insert("ROSPIN_DEPLOYMENT".to_owned(), self.path("deployment", deployment)?);
         }
@@ -190,32 +224,33 @@ impl Reader<'_> {
             let message = format!("namespace `{namespace}` has no slash at its beginning; write \"/{namespace}\"");
             return Err(self.error("namespace", message));
         }
+        let above = if namespace.len() > 1 { namespace.trim_end_matches('/') } else { "/" };
+        if let Err(error) = NodeName::new(above, "node") {
+            return Err(self.error("namespace", error.to_string()));
+        }
+        let node = self.fill_option("node", self.process.node.as_ref())?;
+        if let Some(Err(error)) =
+            node.as_ref().filter(|node| !node.contains('/')).map(|node| NodeName::new(above, node))
+        {
+            return Err(self.error("node", error.to_string()));
+        }
         if !namespace.ends_with('/') {
             namespace.push('/');
         }
-        let node = self.fill_option("node", self.process.node.as_ref())?;
         let given = self.fill_option("name", self.process.name.as_ref())?;
         for (key, name) in [("node", &node), ("name", &given)] {
             if let Some(name) = name.as_ref().filter(|name| name.contains('/')) {
                 return Err(self.error(key, format!("`{name}` has a slash; `namespace` is for what stands before it")));
             }
         }
+        if given.as_ref().is_some_and(|name| name.contains(char::is_control)) {
+            return Err(self.error("name", "this has a control character, such as a line break; leave it out"));
+        }
         let of_program = || program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = given.or_else(|| node.clone()).unwrap_or_else(of_program);
         let full = format!("{namespace}{name}");
         let node = node.map(|node| format!("{namespace}{node}"));
         Ok(Names { namespace, full, node })
-    }
-
-    fn environment(&self, variables: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, FileError> {
-        let mut filled = BTreeMap::new();
-        for (name, value) in variables {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(self.error("environment", format!("`{name}` is no name of a variable; correct it")));
-            }
-            filled.insert(name.clone(), self.fill("environment", value)?);
-        }
-        Ok(filled)
     }
 
     /// Returns the program's own arguments, and those for ROS.
@@ -268,8 +303,13 @@ impl Reader<'_> {
             (Some(Lifecycle::Each(goals)), _) => {
                 let mut managed = Vec::new();
                 for (node, goal) in goals {
-                    let node = self.fill("lifecycle", node)?;
-                    managed.push((full_name(&names.namespace, &node), *goal));
+                    let node = full_name(&names.namespace, &self.fill("lifecycle", node)?);
+                    let (above, name) = node.rsplit_once('/').unwrap_or(("", &node));
+                    let checked = NodeName::new(if above.is_empty() { "/" } else { above }, name);
+                    if let Err(error) = checked {
+                        return Err(self.error("lifecycle", error.to_string()));
+                    }
+                    managed.push((node, *goal));
                 }
                 if managed.is_empty() {
                     return Err(self.error("lifecycle", "no node is named here; name one, or leave this out"));
@@ -294,6 +334,18 @@ impl Reader<'_> {
         }
         Ok(None)
     }
+}
+
+/// Returns the variables with their values filled in. The error is a sentence with the fix.
+fn environment(variables: &BTreeMap<String, String>, scope: &Scope) -> Result<BTreeMap<String, String>, String> {
+    let mut filled = BTreeMap::new();
+    for (name, value) in variables {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(format!("`{name}` is no name of a variable; correct it"));
+        }
+        filled.insert(name.clone(), scope.fill(value).map_err(|error| format!("of `{name}`: {error}"))?);
+    }
+    Ok(filled)
 }
 
 /// Returns the full name of something in a namespace, which ends with a slash. A name that begins with one is full.
@@ -388,10 +440,10 @@ mod tests {
         let text = r#"
             [arguments]
             robot = "r1"
-            rate = "20"
+            rate = 20
 
             [environment]
-            ROS_DOMAIN_ID = "7"
+            ROS_DOMAIN_ID = 7
             HOME = "/tmp"
 
             [[process]]
@@ -436,6 +488,16 @@ mod tests {
     }
 
     #[test]
+    fn arguments_refer_to_the_values_of_others() {
+        let text = "[arguments]\nrobot = \"r1\"\nimage = \"/$(var robot)/image\"\ntopic = \"$(var image)/raw\"\n\
+                    [[process]]\nprogram = \"sh\"\narguments = [\"$(var topic)\"]";
+        let first = |given: &[&str]| plan_with(text, given).unwrap().swap_remove(0).arguments.swap_remove(0);
+        assert_eq!(first(&[]), "/r1/image/raw");
+        assert_eq!(first(&["robot:=r2"]), "/r2/image/raw");
+        assert_eq!(first(&["robot:=r2", "image:=i"]), "i/raw");
+    }
+
+    #[test]
     fn several_managed_nodes_of_one_program_are_named() {
         let text =
             "[[process]]\nprogram = \"sh\"\nnamespace = \"/r\"\nlifecycle = { a = \"inactive\", \"/b\" = \"active\" }";
@@ -462,6 +524,11 @@ mod tests {
             (format!("{base}namespace = \"r\""), "line 3, column 13, `namespace`: namespace `r` has no slash"),
             (format!("{base}name = \"a/b\""), "`name`: `a/b` has a slash"),
             (format!("{base}node = \"\""), "`node`: this is empty"),
+            (format!("{base}node = \"a b\""), "line 3, column 8, `node`: "),
+            (format!("{base}namespace = \"/a b\""), "line 3, column 13, `namespace`: "),
+            (format!("{base}namespace = \"//\""), "line 3, column 13, `namespace`: "),
+            (format!("{base}name = \"a\\nb\""), "`name`: this has a control character"),
+            (format!("{base}lifecycle = {{ \"a b\" = \"active\" }}"), "line 3, column 13, `lifecycle`: "),
             (
                 format!("{base}remap = {{ a = \"$(var b)\" }}"),
                 "line 3, column 9, `remap`: the launch file has no argument `b`",
@@ -470,9 +537,11 @@ mod tests {
             (format!("{base}parameter_files = [\"no.yaml\"]"), "`parameter_files`: /bin/no.yaml: No such file"),
             (format!("{base}parameters = {{ a = [] }}"), "`parameters`: parameter `a`: an empty list has no type"),
             (format!("{base}environment = {{ \"a=b\" = \"\" }}"), "`a=b` is no name of a variable"),
+            (format!("\n[environment]\nA = \"$(var b)\"\n{base}"), "line 2, column 1: of `A`: the launch file has no"),
             (format!("{base}respawn_delay = \"1 s\""), "line 3, column 17, `respawn_delay`: this counts for processes"),
             (format!("{base}respawn_max_retries = -1"), "line 3, column 23, `respawn_max_retries`: "),
             (format!("{base}respawn = true\nrespawn_delay = \"1\""), "`1` has no unit"),
+            (format!("{base}sigterm_timeout = 5"), "expected a duration as in"),
             (
                 format!("{base}on_exit = \"restart\""),
                 "`on_exit`: unknown variant `restart`, expected `nothing` or `shutdown`",
@@ -492,6 +561,8 @@ mod tests {
             let error = plan(&text).unwrap_err();
             assert!(error.starts_with("robot.toml: ") && error.contains(said), "{text}\n{error}");
         }
+        let circle = format!("[arguments]\na = \"$(var b)\"\nb = \"$(var a)\"\n{base}");
+        assert!(plan(&circle).unwrap_err().contains("of `a`: arguments refer to each other in a circle"));
         let text = format!("[arguments]\nrobot = \"\"\n{base}");
         assert!(plan_with(&text, &["robt:=1"]).unwrap_err().contains("nearest: robot"));
         assert!(plan_with(&text, &["robot"]).unwrap_err().contains("write it as NAME:=VALUE"));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
 use super::group::Group;
+use super::guard;
 use super::output::{Level, Output};
 use super::plan::Planned;
 use super::run::Event;
@@ -73,7 +74,7 @@ impl Running {
         events: &Sender<Event>,
     ) -> io::Result<Self> {
         let mut command = Command::new(&planned.program);
-        command.args(&planned.arguments).envs(&planned.environment).process_group(0);
+        command.args(&planned.arguments).envs(&planned.environment).env(guard::MARK, guard::mark()).process_group(0);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let pid = Pid::from_child(&child);
         // Before its first line.

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::group::Alive;
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::lead::{self, Said};
 use super::output::{Level, Output};
 use super::plan::Planned;
@@ -431,11 +431,12 @@ struct Leader {
 impl Leader {
     fn start(output: &Output, events: &Sender<Event>) -> io::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([super::NAME, "--part", "lead"]).process_group(0);
+        command.args([super::NAME, "--part", "lead"]).process_group(0).env_remove(guard::MARK);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let orders = child.stdin.take();
         if let Some(stderr) = child.stderr.take() {
-            drop(output.follow(0, "launch", stderr));
+            // Its file is not `launch.log`, which has another writer.
+            drop(output.follow(0, "leader", stderr));
         }
         if let Some(stdout) = child.stdout.take() {
             let events = events.clone();

@@ -199,3 +199,46 @@ fn a_late_subscription_that_is_stuck_gets_everything_that_was_kept() {
     drop(slow.subscription);
     assert!(slow.group.into_payload().unwrap() == published, "all is heard, once and in order");
 }
+
+/// What was published before the second one came is not for it. The first one has not got it yet.
+#[test]
+fn a_stuck_subscription_loses_nothing_to_one_that_comes() {
+    let (context, _) = context();
+    let main = executor(&context, "main");
+    let id = domain_id();
+    let (here, there) = (join(id), join(id));
+    let publisher = keeps_all(&here.ros(&context).create_node("talker").unwrap());
+    let node = there.ros(&context).create_node("listener").unwrap();
+    let slow = Slow::new(&node, &main);
+    wait(&main, "the publisher is matched", publisher.wait_for_subscription());
+    wait(&main, "the subscription is matched", slow.subscription.wait_for_publisher());
+    let (accepted, late) = spinning(&main, || {
+        let mut accepted = publish_until_refused(&publisher, "", 4000, 1);
+        let late = Slow::with(&node, &main, Qos::keep_last(1000));
+        let begin = Instant::now();
+        while publisher.subscription_count() < 2 {
+            assert!(begin.elapsed() < PATIENCE, "the late subscription is not matched");
+            thread::sleep(Duration::from_millis(1));
+        }
+        // It asks for messages meanwhile.
+        thread::sleep(Duration::from_millis(500));
+        slow.go_on();
+        late.go_on();
+        slow.until_heard(accepted.len());
+        for number in 0..100 {
+            let data = format!("late{number}");
+            publisher.publish(text(data.clone())).unwrap();
+            accepted.push(data);
+        }
+        slow.until_heard(accepted.len());
+        late.until_heard(100);
+        // It may have heard a few from before it came, too.
+        thread::sleep(Duration::from_millis(200));
+        (accepted, late)
+    });
+    assert_eq!(slow.subscription.missed(), 0);
+    drop((slow.subscription, late.subscription));
+    assert!(slow.group.into_payload().unwrap() == accepted, "the first one hears all, once and in order");
+    let heard = late.group.into_payload().unwrap();
+    assert!(heard.ends_with(&accepted[accepted.len() - 100..]), "the late one hears what is new");
+}

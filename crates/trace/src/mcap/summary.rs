@@ -50,12 +50,16 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// Returns true if all channels that it mentions are declared in it. Writers need not repeat declarations.
+    /// Returns true if all channels that it mentions are declared in it, and its chunks lie apart. Writers need not
+    /// repeat declarations. Chunks that lie in each other are damage, and each would be read anew.
     pub(super) fn is_complete(&self) -> bool {
+        let mut places: Vec<(u64, u64)> = self.chunks.iter().map(|chunk| (chunk.at, chunk.length)).collect();
+        places.sort_unstable();
+        let lie_apart = places.windows(2).all(|two| two[0].0.saturating_add(two[0].1) <= two[1].0);
         let of_chunks = self.chunks.iter().flat_map(|chunk| &chunk.channels);
         let counted = self.statistics.iter().flat_map(|statistics| statistics.of_channels.keys());
         let is_empty = self.statistics.as_ref().is_some_and(|statistics| statistics.messages == 0);
-        self.declared.has(of_chunks.chain(counted)) && (is_empty || !self.declared.channels.is_empty())
+        lie_apart && self.declared.has(of_chunks.chain(counted)) && (is_empty || !self.declared.channels.is_empty())
     }
 
     /// Reads the summary of a file; `None` if it has none, as a file that is cut off.
@@ -205,4 +209,31 @@ fn survey_messages(mut messages: McapMessages) -> Survey {
         survey.channels.push((Arc::clone(channel), count));
     }
     survey
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcap::format::{put_bytes, put_text, record};
+
+    #[test]
+    fn a_summary_is_not_believed_whose_chunks_overlap() {
+        let chunk = |at, length| Chunk { times: (0, 9), at, length, channels: Vec::new() };
+        let mut bytes = Vec::new();
+        record(&mut bytes, kind::CHANNEL, |out| {
+            out.extend([0; 4]);
+            put_text(out, "/scan");
+            put_text(out, "cdr");
+            put_bytes(out, &[]);
+        });
+        let mut summary = Summary::parse(&bytes).unwrap();
+        for (chunks, is_complete) in [
+            (vec![chunk(100, 50), chunk(20, 80)], true),
+            (vec![chunk(20, 80), chunk(20, 80)], false),
+            (vec![chunk(20, u64::MAX), chunk(30, 10)], false),
+        ] {
+            summary.chunks = chunks;
+            assert_eq!(summary.is_complete(), is_complete);
+        }
+    }
 }
