@@ -61,7 +61,7 @@ impl Program {
         };
         let first: Vec<Step> = thread();
         let mut threads = vec![first, thread()];
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             threads.push(thread());
         }
         Self { seed, executors, kinds, threads }
