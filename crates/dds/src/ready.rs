@@ -34,10 +34,23 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
+    work: Work,
+    is_over: bool,
+}
+
+/// Work of the thread.
+#[derive(Default)]
+struct Work {
+    /// Bonds with matches that may not listen yet.
     bonds: Vec<Weak<Bond>>,
     /// Rooms of queues that were full when a message came.
     rooms: Vec<Weak<Room>>,
-    is_over: bool,
+}
+
+impl Work {
+    const fn is_empty(&self) -> bool {
+        self.bonds.is_empty() && self.rooms.is_empty()
+    }
 }
 
 impl Shared {
@@ -46,32 +59,32 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for bonds and rooms that the thread must look at, and returns them, or `None` if it must end.
-    fn next(&self) -> Option<(Vec<Weak<Bond>>, Vec<Weak<Room>>)> {
-        let waits = |state: &mut State| state.bonds.is_empty() && state.rooms.is_empty() && !state.is_over;
+    /// Waits for work of the thread, and returns it, or `None` if the thread must end.
+    fn next(&self) -> Option<Work> {
+        let waits = |state: &mut State| state.work.is_empty() && !state.is_over;
         let mut state = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
         if state.is_over {
             return None;
         }
-        Some((std::mem::take(&mut state.bonds), std::mem::take(&mut state.rooms)))
+        Some(std::mem::take(&mut state.work))
     }
 
     fn run(&self) {
         let mut interval = INTERVAL;
-        while let Some((mut bonds, mut rooms)) = self.next() {
-            bonds.retain(|bond| bond.upgrade().is_some_and(|bond| !bond.prove()));
-            let before = rooms.len();
-            rooms.retain(|room| room.upgrade().is_some_and(|room| !room.look()));
-            if bonds.is_empty() && rooms.is_empty() {
+        while let Some(mut work) = self.next() {
+            work.bonds.retain(|bond| bond.upgrade().is_some_and(|bond| !bond.prove()));
+            let before = work.rooms.len();
+            work.rooms.retain(|room| room.upgrade().is_some_and(|room| !room.look()));
+            if work.is_empty() {
                 interval = INTERVAL;
                 continue;
             }
-            let is_idle = bonds.is_empty() && rooms.len() == before;
+            let is_idle = work.bonds.is_empty() && work.rooms.len() == before;
             interval = if is_idle { (2 * interval).min(INTERVAL_MAX) } else { INTERVAL };
             thread::sleep(interval);
             let mut state = self.lock();
-            state.bonds.append(&mut bonds);
-            state.rooms.append(&mut rooms);
+            state.work.bonds.append(&mut work.bonds);
+            state.work.rooms.append(&mut work.rooms);
         }
     }
 }
@@ -84,7 +97,7 @@ impl Watch {
     /// Makes the thread look for room until there is some.
     pub(crate) fn add_room(&self, room: &Arc<Room>) {
         if let Some(shared) = self.0.upgrade() {
-            shared.lock().rooms.push(Arc::downgrade(room));
+            shared.lock().work.rooms.push(Arc::downgrade(room));
             shared.changed.notify_one();
         }
     }
@@ -92,7 +105,7 @@ impl Watch {
     /// Makes the thread look at the bond until all of its matches are sure to listen.
     pub(crate) fn add(&self, bond: &Arc<Bond>) {
         if let Some(shared) = self.0.upgrade() {
-            shared.lock().bonds.push(Arc::downgrade(bond));
+            shared.lock().work.bonds.push(Arc::downgrade(bond));
             shared.changed.notify_one();
         }
     }
