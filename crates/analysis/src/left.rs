@@ -16,9 +16,10 @@
 //! groups that send to each other from growing without end in the equations: what a unit has kept was not passed on, so
 //! it did not keep the others busy.
 //!
-//! Of a callback there are no more left than were released in x, or entered. So what follows elsewhere from those that
-//! are left is no more than the solution of a knapsack of fractions, of which each of the two limits has one. Those
-//! that have begun count apart: less than their size is left, but all that follows is still to come.
+//! At most as many activations of a callback are left as were released in x, or entered. So the work that follows
+//! elsewhere from activations that are left is at most the solution of a fractional knapsack, one for each of the two
+//! limits. Activations that have begun count apart: less than their size is left, but all that follows from them is
+//! still to come.
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
@@ -51,14 +52,15 @@ pub(crate) struct Lefts {
     releases: Vec<Vec<u64>>,
 }
 
-/// What may be left of all units, and the length of the longest window of each. For a free callback, the length is its
-/// bound.
+/// The most work that may be left of each unit, and the length of its longest window. For a free callback, the length
+/// is its bound.
 pub(crate) struct Windows {
     pub(crate) lefts: Lefts,
     pub(crate) lengths: Vec<Option<u64>>,
 }
 
-/// What enters a unit, as what follows there from what was left of other units when its window began.
+/// Work that enters a unit during its window although it was not released in it: it follows from work that was left of
+/// other units when the window began.
 pub(crate) struct Entering {
     pub(crate) work: u64,
     /// By part, the number of activations.
@@ -75,7 +77,7 @@ pub(crate) struct State<'a> {
     pub(crate) left: Both,
     /// By unit, what may be left of all, with all that follows, at a time at which the unit has nothing left.
     without: Vec<u64>,
-    /// What may be left of all at a time at which a thread is idle, with all that follows.
+    /// The most work that may be left of all units together while a thread is idle, with all that follows from it.
     idle: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Callbacks of several threads that have no bound because there is none: their group may starve.
+//! Callbacks on several threads for which no bound can exist, because their group may starve.
 //!
 //! While a group has something to run and does not run, all threads are busy with others. Let it ask for the share u of
 //! a thread, with what it awaits while it is held. If it is behind for long, it was passed over for at least 1 - u of

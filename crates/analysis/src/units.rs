@@ -449,7 +449,7 @@ impl<'a> Units<'a> {
             leaving.any(|(from, _)| from.parts.iter().any(|part| part.onward[to] > 0))
         };
         if self.looks_onward {
-            // What leaves takes along those that it sends to, which may send to others again.
+            // A unit without a bound leaves, and so must the units that it sends to, and those that they send to.
             loop {
                 let follow: Vec<usize> = (0..stays.len()).filter(|to| stays[*to] && sends_to(&stays, *to)).collect();
                 if follow.is_empty() {
@@ -504,7 +504,8 @@ impl<'a> Units<'a> {
                 return Ok(self.shortened(bursts, windows));
             }
             fastest = lefts.fastest(&windows.lefts);
-            // What is left grows by ever smaller parts. A leap to its limit saves most of the rounds.
+            // Each round adds less than the one before, as a geometric series does. A leap to near its limit saves
+            // rounds.
             let ratio = now / growth;
             growth = now;
             if round % 3 == 2 && ratio < 1.0 {

@@ -66,7 +66,7 @@ pub(crate) struct Container<S: Store> {
 }
 
 /// Appends a record: its kind, its length, and what `fill` appends.
-fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
+pub fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     let at = out.len();
     out.extend([0; 8]);

@@ -108,7 +108,7 @@ mod tests {
     fn a_process_counts_whose_name_is_no_text() {
         let folder = std::env::temp_dir().join(format!("rospin-group-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        // Of the last letter, the kernel keeps the first of two bytes.
+        // The kernel keeps 15 bytes of a name, and so only the first of the two bytes of the letter at the end.
         let program = folder.join("14-bytes-here-\u{f6}");
         fs::copy("/bin/sleep", &program).unwrap();
         let mut process = Command::new(&program).arg("60").process_group(0).spawn().unwrap();

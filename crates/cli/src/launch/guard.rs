@@ -17,7 +17,7 @@ use rustix::process::Signal;
 
 use super::group::{Alive, Group, marked};
 
-/// What the processes get, and how long the guard waits then.
+/// Signals that the guard sends to the processes in turn, each with the time that it then waits for their end.
 const STEPS: [(Signal, Duration); 3] = [
     (Signal::INT, Duration::from_millis(1200)),
     (Signal::TERM, Duration::from_millis(500)),

@@ -90,7 +90,7 @@ fn read(line: &str) -> Option<Order> {
     }
 }
 
-/// What the leader says of a process.
+/// News that the leader tells the launch about a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Said {
     Waits { process: usize, text: String },
@@ -153,7 +153,7 @@ async fn lead_all(session: &Session, commands: &Mailbox<Option<String>>, out: &m
     }
 }
 
-/// What comes next.
+/// Next thing that the leader handles: a line from the launch, or news of a node.
 enum Step {
     Line(Option<String>),
     Said(Said),
@@ -376,7 +376,7 @@ mod tests {
         let mut both = said(&robot, &[&lines[0], &lines[1]], 2);
         both.sort();
         assert_eq!(both, ["reached 0 node /camera is active", "reached 1 node /lidar is inactive"]);
-        // What is there already is no work, and a node that is too far goes back.
+        // A node that has its goal already reaches it at once, and one that is active goes back to inactive.
         let lines = [order(0, Goal::Active, "/camera"), order(1, Goal::Inactive, "/camera")];
         assert_eq!(said(&robot, &[&lines[0]], 1), ["reached 0 node /camera is active"]);
         assert_eq!(said(&robot, &[&lines[1]], 1), ["reached 1 node /camera is inactive"]);

@@ -38,15 +38,7 @@ pub mod kind {
     pub const DATA_END: u8 = 0x0F;
 }
 
-/// Appends a record: its kind, its length, and what `fill` appends.
-pub fn record(out: &mut Vec<u8>, kind: u8, fill: impl FnOnce(&mut Vec<u8>)) {
-    out.push(kind);
-    let at = out.len();
-    out.extend([0; 8]);
-    fill(out);
-    let length = (out.len() - at - 8) as u64;
-    out[at..at + 8].copy_from_slice(&length.to_le_bytes());
-}
+pub use crate::container::record;
 
 /// Appends bytes behind their length of 32 bits.
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
