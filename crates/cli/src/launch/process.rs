@@ -62,6 +62,8 @@ pub(super) struct Running {
     stage: Stage,
     /// Its end. Others of its group may be left.
     pub(super) end: Option<End>,
+    /// True if it died for good, and not because the launch ends.
+    pub(super) has_failed: bool,
 }
 
 impl Running {
@@ -96,7 +98,7 @@ impl Running {
             // Nobody listens if the launch is over.
             let _ = events.send(Event::Ended { number, start, end });
         };
-        let running = Self { child, group: Group::of(pid), stage: Stage::Running, end: None };
+        let running = Self { child, group: Group::of(pid), stage: Stage::Running, end: None, has_failed: false };
         match thread::Builder::new().name("watch".to_owned()).spawn(watch) {
             Ok(_) => Ok(running),
             Err(error) => {

@@ -64,6 +64,12 @@ impl Slot {
     fn has_ended(&self) -> bool {
         matches!(&self.state, State::Running(running) if running.end.is_some())
     }
+
+    /// Returns true if its process starts anew when it ends.
+    fn comes_back(&self) -> bool {
+        let Some(respawn) = self.planned.respawn else { return false };
+        respawn.max_retries.is_none_or(|retries| self.starts <= retries)
+    }
 }
 
 /// Starts the processes and waits until all have ended.
@@ -280,8 +286,10 @@ impl Launch {
                 if slot.starts != start {
                     return;
                 }
+                let comes_back = slot.comes_back();
                 let State::Running(running) = &mut slot.state else { return };
                 running.end = Some(end);
+                running.has_failed = !end.is_clean() && self.ending.is_none() && !comes_back;
                 let pid = running.id();
                 self.tell_end(number, pid, end);
                 if let Some(leader) = &mut self.leader {
@@ -388,8 +396,8 @@ impl Launch {
         let failure = match running.end {
             None => Some("process could not be ended".to_owned()),
             Some(_) if was_killed && self.ending.is_some() => Some("process had to be killed".to_owned()),
-            Some(end) if end.is_clean() || self.ending.is_some() => None,
-            Some(end) => Some(format!("process has died ({end})")),
+            Some(end) if running.has_failed => Some(format!("process has died ({end})")),
+            Some(_) => None,
         };
         running.reap();
         self.ended(number, now, failure);
@@ -402,7 +410,7 @@ impl Launch {
         slot.state = State::Over;
         if let Some(respawn) = slot.planned.respawn
             && self.ending.is_none()
-            && respawn.max_retries.is_none_or(|retries| slot.starts <= retries)
+            && slot.comes_back()
         {
             slot.state = State::Waiting(now + respawn.delay);
             let text = format!("process starts anew in {} s", respawn.delay.as_secs_f64());

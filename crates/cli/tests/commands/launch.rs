@@ -64,8 +64,16 @@ impl Launch {
     /// Waits for a line that ends with the number of a process after that text.
     fn pid(&mut self, said: &str) -> Pid {
         let line = self.until(said);
-        let number = line.rsplit(' ').next().unwrap();
-        Pid::from_raw(number.parse().unwrap_or_else(|_| panic!("{line}"))).unwrap()
+        number(&line)
+    }
+
+    /// Waits until a node has said its number: it is ready for a request to end then. Nodes begin at the same time, so an earlier
+    /// line may have told.
+    fn await_start(&mut self, label: &str) -> Pid {
+        let said = format!("[{label}] is ");
+        let line = self.seen.iter().find(|line| line.contains(&said)).cloned();
+        let line = line.unwrap_or_else(|| self.until(&said));
+        number(&line)
     }
 
     fn send(&self, signal: Signal) {
@@ -80,6 +88,11 @@ impl Launch {
         self.seen.extend(self.lines.iter());
         (status.code(), complaint, std::mem::take(&mut self.seen))
     }
+}
+
+fn number(line: &str) -> Pid {
+    let number = line.rsplit(' ').next().unwrap();
+    Pid::from_raw(number.parse().unwrap_or_else(|_| panic!("{line}"))).unwrap()
 }
 
 impl Drop for Launch {
@@ -105,7 +118,7 @@ fn await_end(pid: Pid) {
     }
 }
 
-/// A script that ends as a node does, at SIGINT, and says its number first.
+/// A script that ends as a node does, at SIGINT. It says its number once it is ready for that.
 const NODE: &str = "trap 'echo goodbye; exit 0' INT; echo is $$; while :; do sleep 0.02; done";
 
 fn node(name: &str, more: &str) -> String {
@@ -165,6 +178,7 @@ fn a_killed_node_comes_back_as_often_as_it_may() {
         launch.until("[ERROR] [camera-1]: process has died [pid ");
         pids.push(pid);
     }
+    launch.await_start("base-2");
     launch.send(Signal::TERM);
     let (code, complaint, seen) = launch.end();
     assert_eq!(complaint, "error: camera-1: process has died (exit code -9)\n", "{seen:#?}");
@@ -172,12 +186,33 @@ fn a_killed_node_comes_back_as_often_as_it_may() {
     assert!(seen.contains(&"[base-2] goodbye".to_owned()), "{seen:#?}");
 }
 
+/// The process leaves one that takes its time, so the launch is asked to end before the group is empty.
+#[test]
+fn a_death_right_before_the_end_is_a_failure() {
+    let scratch = Scratch::new("launch");
+    let script = "(trap 'sleep 0.2; exit 0' TERM; while :; do sleep 0.01; done) & exit 3";
+    let file = scratch.file("robot.toml", &(process("driver", script, "") + &node("base", "")));
+    let mut launch = Launch::start(&scratch, &[&file]);
+    launch.await_start("base-2");
+    if !launch.seen.iter().any(|line| line.contains("[driver-1]: process has died")) {
+        launch.until("[driver-1]: process has died");
+    }
+    launch.send(Signal::TERM);
+    let (code, complaint, seen) = launch.end();
+    assert_eq!(complaint, "error: driver-1: process has died (exit code 3)\n", "{seen:#?}");
+    assert_eq!(code, Some(1));
+}
+
 #[test]
 fn a_required_node_ends_the_launch() {
-    for (script, code) in [("exit 0", 0), ("exit 3", 1)] {
+    for (end, code) in [("exit 0", 0), ("exit 3", 1)] {
         let scratch = Scratch::new("launch");
-        let required = process("mission", script, "on_exit = \"shutdown\"");
-        let file = scratch.file("robot.toml", &(node("base", "") + &required));
+        // The mission ends when the base is ready for a request to end.
+        let ready = scratch.path("ready");
+        let base = process("base", &NODE.replace("echo is $$", &format!("touch {ready}")), "");
+        let script = format!("until [ -e {ready} ]; do sleep 0.01; done; {end}");
+        let required = process("mission", &script, "on_exit = \"shutdown\"");
+        let file = scratch.file("robot.toml", &(base + &required));
         let (ended, complaint, seen) = Launch::start(&scratch, &[&file]).end();
         assert_eq!(ended, Some(code), "{seen:#?}");
         assert_eq!(complaint.contains("mission-2: process has died (exit code 3)"), code == 1, "{complaint}");
@@ -229,10 +264,7 @@ fn a_launch_that_is_killed_leaves_nobody() {
     let file = scratch.file("robot.toml", &(process("arm", STUBBORN, "") + &node("base", "")));
     let mut launch = Launch::start(&scratch, &[&file]);
     let mut pids = vec![launch.pid("] child "), launch.pid("[arm-1] is ")];
-    // Both nodes begin at once, so the line may be an earlier one.
-    let base = launch.seen.iter().find(|line| line.contains("[base-2] is ")).cloned();
-    let base = base.unwrap_or_else(|| launch.until("[base-2] is "));
-    pids.push(Pid::from_raw(base.rsplit(' ').next().unwrap().parse().unwrap()).unwrap());
+    pids.push(launch.await_start("base-2"));
     launch.send(Signal::KILL);
     drop(launch);
     for pid in pids {
@@ -264,7 +296,7 @@ fn what_an_ended_process_leaves_is_ended_before_it_comes_back() {
 fn a_launch_whose_output_nobody_reads_goes_on_and_ends() {
     let scratch = Scratch::new("launch");
     let done = scratch.path("done");
-    let script = format!("seq 1 200000; touch {done}; {NODE}");
+    let script = NODE.replace("echo is $$", &format!("seq 1 200000; echo is $$; touch {done}"));
     let file = scratch.file("robot.toml", &process("talker", &script, ""));
     let mut child = command(&scratch, &[&file]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
