@@ -12,20 +12,21 @@ os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 UNION = "-p rospin-union"
 LAB = "--manifest-path lab/Cargo.toml -p rospin-union-lab"
-ROBOT = f"-p rospin -p robot {UNION} --features robot/dds,robot/zenoh,rospin-union/zenoh"
-DDS = "--no-default-features --features rospin-union-lab/rospin,rospin-union-lab/dds,rospin-dds/bare,rospin-dds/security"
+FEATURES = "robot/zenoh,rospin-union/zenoh,robot/dds,rospin-cli/dds,rospin-union/dds_security"
+ROBOT = f"-p rospin -p robot -p rospin-cli {UNION} --features {FEATURES}"
+DDS = "--no-default-features --features rospin-union-lab/rospin,rospin-union-lab/dds_security"
 # The builds of .ci/check that share the folder `target`.
 BUILDS = [
     "test --workspace",
     "build --workspace --bin rospin",
     "doc --workspace --no-deps",
     f"test -p rospin-engine {UNION} --no-default-features --lib --test engine --test no_alloc",
-    f"test {ROBOT} --test programs",
+    f"test {ROBOT} --test programs --test network",
     f"test {LAB} -p rospin-wgpu --no-default-features",
-    f"test {LAB} -p rospin-lab -p rospin-synthetic --all-features",
+    f"test {LAB} -p rospin-lab -p rospin-synthetic --all-features --features rospin-union-lab/dds_security",
     f"test {LAB} -p rospin-lab -p rospin-synthetic",
     f"test {LAB} -p rospin-zenoh --all-features",
-    f"test {LAB} -p rospin-dds {DDS}",
+    f"test {LAB} -p rospin-dds -p rospin-local {DDS}",
 ]
 
 
