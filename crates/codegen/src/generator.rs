@@ -249,7 +249,7 @@ impl Generator {
     /// package that comes with this crate has the given `origin`, unless this generator ships; any other one is
     /// generated. Returns true if the package was found.
     fn find(&self, packages: &mut Packages, name: &str, origin: Origin) -> Result<bool, GenerateError> {
-        if let Some(folders) = shipped::folders(name, self.release()) {
+        if let Some(folders) = shipped::folders(name, self.release())? {
             let origin = if self.ships { Origin::Generated } else { origin };
             let sources = folders.iter().map(|folder| Sources::in_folders(folder)).collect::<Result<_, _>>()?;
             packages.add(name, origin, folders, sources)?;

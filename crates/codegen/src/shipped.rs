@@ -92,19 +92,39 @@ impl Distribution {
 
 /// Returns the folders with the definitions of a package, or `None` if it is not shipped. The first folder that has a
 /// definition counts.
-pub(crate) fn folders(package: &str, distribution: Distribution) -> Option<Vec<PathBuf>> {
+///
+/// # Errors
+/// If a shipped package's definitions are not where they were when this crate was compiled.
+pub(crate) fn folders(package: &str, distribution: Distribution) -> Result<Option<Vec<PathBuf>>, GenerateError> {
     if !SHIPPED.contains(&package) {
-        return None;
+        return Ok(None);
     }
-    let mut folders = Vec::new();
+    let mut candidates = Vec::new();
     for folder in distribution.folders() {
-        let folder = interfaces(folder).join(package);
+        candidates.push(interfaces(folder).join(package));
+    }
+    Ok(Some(existing(package, &candidates)?))
+}
+
+/// Returns those of a shipped package's folders that exist.
+fn existing(package: &str, candidates: &[PathBuf]) -> Result<Vec<PathBuf>, GenerateError> {
+    let mut folders = Vec::new();
+    for folder in candidates {
         // Cargo runs a build script each time that watches a folder which is not there.
         if folder.is_dir() {
-            folders.push(folder);
+            folders.push(folder.clone());
         }
     }
-    Some(folders)
+    if folders.is_empty() {
+        return Err(GenerateError::Package {
+            folder: candidates[0].clone(),
+            problem: format!(
+                "the definitions of `{package}` were here when `rospin-codegen` was compiled, and are gone"
+            ),
+            fix: "compile it again, by `cargo clean -p rospin-codegen` and a build".to_owned(),
+        });
+    }
+    Ok(folders)
 }
 
 /// Returns a folder of `interfaces`.
@@ -138,7 +158,7 @@ pub fn texts() -> Result<BTreeMap<String, String>, GenerateError> {
     let distribution = Distribution::named(env::var("ROS_DISTRO").ok().as_deref());
     let mut texts = BTreeMap::new();
     for package in SHIPPED {
-        for folder in folders(package, distribution).into_iter().flatten() {
+        for folder in folders(package, distribution)?.into_iter().flatten() {
             for (kind, file) in Sources::in_folders(&folder)?.definitions {
                 let Some(kind) = kind else { continue };
                 let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -152,4 +172,19 @@ pub fn texts() -> Result<BTreeMap<String, String>, GenerateError> {
         }
     }
     Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions_that_are_gone_are_an_error() {
+        let gone = [PathBuf::from("/gone/std_msgs")];
+        let error = existing("std_msgs", &gone).unwrap_err().to_string();
+        let said =
+            "/gone/std_msgs: the definitions of `std_msgs` were here when `rospin-codegen` was compiled, and are gone";
+        assert!(error.starts_with(said), "{error}");
+        assert!(!folders("std_msgs", Distribution::Jazzy).unwrap().unwrap().is_empty());
+    }
 }
