@@ -79,7 +79,8 @@ pub(crate) fn endpoint(found: &Found<'_>, end: End, node: Option<String>) -> Opt
     let mut endpoint = Endpoint::new(kind, name, names::of_type(kind, found.type_name));
     endpoint.type_hash = user_data::type_hash(found.user_data).map(str::to_owned);
     endpoint.node = node;
-    endpoint.gid = if kind == EndpointKind::Publisher { Some(Gid::new(found.guid)) } else { None };
+    let is_of_topic = matches!(kind, EndpointKind::Publisher | EndpointKind::Subscription);
+    endpoint.gid = if is_of_topic { Some(Gid::new(found.guid)) } else { None };
     endpoint.reliability = Some(if found.is_reliable { Reliability::Reliable } else { Reliability::BestEffort });
     endpoint.deadline = found.times.deadline;
     endpoint.lifespan = found.times.lifespan;

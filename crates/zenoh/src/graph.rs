@@ -69,7 +69,8 @@ impl<'a> Token<'a> {
         let [topic, dds_type, hash, qos, ..] = rest else { return None };
         let mut endpoint = Endpoint::new(kind, slashes(topic), ros_type_name(dds_type));
         endpoint.node = Some(node);
-        endpoint.gid = if kind == EndpointKind::Publisher { Some(Gid::new(gid_of(key))) } else { None };
+        let is_of_topic = matches!(kind, EndpointKind::Publisher | EndpointKind::Subscription);
+        endpoint.gid = if is_of_topic { Some(Gid::new(gid_of(key))) } else { None };
         endpoint.type_hash = if hash.starts_with("RIHS") { Some((*hash).to_owned()) } else { None };
         if let Ok(qos) = QosProfile::decode(qos) {
             endpoint.reliability = Some(match qos.reliability {

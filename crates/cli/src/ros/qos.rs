@@ -218,6 +218,7 @@ pub(crate) fn end_text(end: &Endpoint) -> String {
         format!("Topic type: {}", end.type_name),
         format!("Topic type hash: {}", end.type_hash.as_deref().unwrap_or("INVALID")),
         format!("Endpoint type: {kind}"),
+        format!("GID: {}", end.gid.map_or_else(|| "UNKNOWN".to_owned(), |gid| gid_text(&gid.to_bytes()))),
         "QoS profile:".to_owned(),
         format!("  Reliability: {reliability}"),
         format!("  History (Depth): {history}"),
@@ -228,6 +229,11 @@ pub(crate) fn end_text(end: &Endpoint) -> String {
         format!("  Liveliness lease duration: {}", limit_text(end.liveliness_lease_duration)),
     ]
     .join("\n")
+}
+
+/// Returns an id as `ros2` prints it: bytes with dots between them.
+fn gid_text(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(".")
 }
 
 fn limit_text(limit: Option<Duration>) -> String {

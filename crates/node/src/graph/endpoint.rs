@@ -34,8 +34,8 @@ pub struct Endpoint {
     pub type_hash: Option<String>,
     /// Fully qualified name of its node.
     pub node: Option<String>,
-    /// Id of a publisher, as its messages tell it: [`MessageInfo::publisher_gid`](crate::MessageInfo::publisher_gid).
-    /// `None` for other kinds.
+    /// Id of a publisher or subscription of another process. Messages tell that of their publisher:
+    /// [`MessageInfo::publisher_gid`](crate::MessageInfo::publisher_gid). `None` for other kinds.
     pub gid: Option<Gid>,
     /// Reliability that it offers or demands.
     pub reliability: Option<Reliability>,

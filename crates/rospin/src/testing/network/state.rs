@@ -111,7 +111,8 @@ impl End {
         let mut entry = Endpoint::new(self.kind?, self.name.clone(), self.type_name.clone());
         entry.type_hash.clone_from(&self.type_hash);
         entry.node = Some(self.node.clone());
-        entry.gid = if self.kind == Some(EndpointKind::Publisher) { Some(gid_of(id)) } else { None };
+        let is_of_topic = matches!(self.kind, Some(EndpointKind::Publisher | EndpointKind::Subscription));
+        entry.gid = if is_of_topic { Some(gid_of(id)) } else { None };
         entry.reliability = Some(self.qos.reliability);
         entry.durability = Some(self.qos.durability);
         entry.history = Some(self.qos.history);
