@@ -4,7 +4,9 @@
 //! their own process, beside the nodes that it asks.
 
 pub(crate) mod ends;
+mod expression;
 mod fields;
+mod local;
 mod mailbox;
 mod names;
 pub(crate) mod python;
@@ -17,6 +19,7 @@ use std::io::Write;
 
 use rospin_report::Failure;
 
+pub(crate) use expression::{EvaluateError, Expression};
 pub(crate) use fields::{rate, type_and_fields};
 pub(crate) use mailbox::Mailbox;
 pub(crate) use names::{find_node, find_service, find_topic, is_hidden, missing};

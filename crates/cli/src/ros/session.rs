@@ -1,5 +1,6 @@
 //! The node of a command that talks to a running robot, and what it waits for.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -7,11 +8,15 @@ use rospin::time::{ClockKind, SimTime};
 use rospin::{Client, ContextOptions, Middlewares, Node, NodeOptions, Ros, RosArguments, ServiceInterface};
 use rospin_report::{Failure, number};
 
+use super::local::LocalDomain;
 use super::{ends, is_hidden};
 
 /// The graph counts as complete once it has not changed for this long. Nodes answer a newcomer within some ten
 /// milliseconds, each with all that it has.
 const QUIET: Duration = Duration::from_millis(250);
+
+/// As [`QUIET`], once it is known that no other program is there which could answer.
+const SETTLED: Duration = Duration::from_millis(40);
 
 /// Time after which a network counts as empty if no other node has been heard of.
 const EMPTY: Duration = Duration::from_secs(1);
@@ -20,7 +25,7 @@ const EMPTY: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Pause before the graph is looked at again, for facts that it does not announce: which node has an endpoint.
-const PAUSE: Duration = Duration::from_millis(20);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Options by which a command finds what is on the network.
 #[derive(Args, Clone, Debug, Default)]
@@ -54,6 +59,8 @@ pub(crate) struct Session {
     spin_time: Option<Duration>,
     /// True if other programs may be on the network, which takes time to find out.
     is_networked: bool,
+    /// The domain, if all of its programs are on this machine.
+    local: Option<LocalDomain>,
     begin: Instant,
 }
 
@@ -69,7 +76,8 @@ impl Session {
         let middleware = Self::check_network()?;
         let ros = rospin::init_with(ContextOptions::new(), middleware, RosArguments::default()).map_err(started)?;
         let name = name.map_or_else(|| format!("_rospin_{}", std::process::id()), str::to_owned);
-        Self::create(ros, NodeOptions::new(name), discovery, true)
+        let session = Self::create(ros, NodeOptions::new(name), discovery, true)?;
+        Ok(Self { local: LocalDomain::from_env(middleware), ..session })
     }
 
     /// Returns the middleware that the environment selects. It is an error if that reaches no other program.
@@ -103,7 +111,7 @@ impl Session {
             sim_time = Some(node.use_sim_time(&ros.executor().handle(), &time).map_err(Failure::run)?);
         }
         let spin_time = discovery.spin_time;
-        Ok(Self { _sim_time: sim_time, ros, node, spin_time, is_networked, begin: Instant::now() })
+        Ok(Self { _sim_time: sim_time, ros, node, spin_time, is_networked, local: None, begin: Instant::now() })
     }
 
     /// Returns a session beside nodes of the same process.
@@ -175,13 +183,27 @@ impl Session {
         loop {
             // The future is taken before the graph is read, so no change is missed.
             let change = self.node.wait_for_graph_change();
-            if is_enough(&self.node) || search.is_over(Instant::now(), || self.is_alone()) {
+            if is_enough(&self.node) || search.is_over(Instant::now(), || self.is_alone(), || self.is_complete()) {
                 return;
             }
             if self.ros().executor().handle().timeout(ClockKind::Steady, PAUSE, change).await.is_ok() {
                 search.changed = Instant::now();
             }
         }
+    }
+
+    /// Returns true if all programs of the domain have answered, as far as the kernel tells how many there are, and the
+    /// nodes of all endpoints are known.
+    fn is_complete(&self) -> bool {
+        let Some(programs) = self.local.and_then(LocalDomain::programs) else { return false };
+        let mut answered = BTreeSet::new();
+        for publisher in self.node.publishers_info() {
+            // The first twelve bytes are those of the program. Endpoints of this one have no id.
+            if let Some(gid) = publisher.gid {
+                answered.insert(gid.to_bytes()[..12].to_vec());
+            }
+        }
+        answered.len() + 1 >= programs && ends::all(self).iter().all(|end| end.node.is_some())
     }
 
     /// Returns true if no other node and no endpoint of one is known. Nodes of tools do not count, such as the daemon
@@ -214,7 +236,7 @@ impl Search {
     }
 
     /// Returns true if the graph counts as complete at the time `now`.
-    fn is_over(&self, now: Instant, is_alone: impl Fn() -> bool) -> bool {
+    fn is_over(&self, now: Instant, is_alone: impl Fn() -> bool, is_complete: impl Fn() -> bool) -> bool {
         let passed = now.duration_since(self.joined);
         if let Some(time) = self.spin_time {
             return passed >= time;
@@ -222,7 +244,13 @@ impl Search {
         if now.duration_since(self.began) >= LONGEST {
             return true;
         }
-        if now.duration_since(self.changed) < QUIET {
+        let quiet = now.duration_since(self.changed);
+        // Where answers take long, the next one may, too.
+        let settled = SETTLED.max(self.changed.duration_since(self.joined) / 2).min(QUIET);
+        if !self.is_asked && quiet >= settled && is_complete() {
+            return true;
+        }
+        if quiet < QUIET {
             return false;
         }
         passed >= EMPTY || !(self.is_asked || is_alone())
@@ -269,11 +297,11 @@ mod tests {
     fn each_search_waits_until_the_graph_is_quiet() {
         let joined = Instant::now();
         let mut search = Search::new(joined, None, false, joined + 9 * SECOND);
-        assert!(!search.is_over(search.began, || false));
-        assert!(search.is_over(search.began + QUIET, || false));
+        assert!(!search.is_over(search.began, || false, || false));
+        assert!(search.is_over(search.began + QUIET, || false, || false));
         search.changed = search.began + QUIET;
-        assert!(!search.is_over(search.changed, || false));
-        assert!(search.is_over(search.began + LONGEST, || false));
+        assert!(!search.is_over(search.changed, || false, || false));
+        assert!(search.is_over(search.began + LONGEST, || false, || false));
     }
 
     #[test]
@@ -281,13 +309,26 @@ mod tests {
         let joined = Instant::now();
         let of_name = Search::new(joined, None, true, joined);
         let of_all = Search::new(joined, None, false, joined);
-        assert!(!of_name.is_over(joined + QUIET, || false));
-        assert!(of_name.is_over(joined + EMPTY, || false));
-        assert!(!of_all.is_over(joined + QUIET, || true));
-        assert!(of_all.is_over(joined + EMPTY, || true));
+        assert!(!of_name.is_over(joined + QUIET, || false, || false));
+        assert!(of_name.is_over(joined + EMPTY, || false, || false));
+        assert!(!of_all.is_over(joined + QUIET, || true, || false));
+        assert!(of_all.is_over(joined + EMPTY, || true, || false));
         let told = Search::new(joined, Some(3 * SECOND), true, joined);
-        assert!(!told.is_over(joined + 2 * SECOND, || false));
-        assert!(told.is_over(joined + 3 * SECOND, || false));
+        assert!(!told.is_over(joined + 2 * SECOND, || false, || false));
+        assert!(told.is_over(joined + 3 * SECOND, || false, || false));
+    }
+
+    #[test]
+    fn a_list_is_complete_once_all_programs_of_the_machine_have_answered() {
+        let joined = Instant::now();
+        let mut search = Search::new(joined, None, false, joined);
+        assert!(!search.is_over(joined + SETTLED / 2, || false, || true));
+        assert!(search.is_over(joined + SETTLED, || false, || true));
+        search.changed = joined + 4 * SETTLED;
+        assert!(!search.is_over(search.changed + SETTLED, || false, || true));
+        assert!(search.is_over(search.changed + 2 * SETTLED, || false, || true));
+        let of_name = Search::new(joined, None, true, joined);
+        assert!(!of_name.is_over(joined + SETTLED, || false, || true));
     }
 
     #[test]

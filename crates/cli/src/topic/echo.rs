@@ -11,7 +11,7 @@ use rospin::time::ClockKind;
 use rospin::{MessageInfo, Subscription, SubscriptionOptions};
 use rospin_report::{Failure, number};
 
-use crate::ros::{Mailbox, QosOptions, Session, find_topic, python, types};
+use crate::ros::{Expression, Mailbox, QosOptions, Session, find_topic, python, types};
 
 /// Options of `rospin topic echo`.
 #[derive(Args, Debug)]
@@ -60,6 +60,10 @@ pub(super) struct Options {
     /// Prints messages as they travel, as bytes
     #[arg(long)]
     raw: bool,
+
+    /// Prints only messages for which this expression is true: a part of Python, with the message, or its --field, as m
+    #[arg(long, value_name = "EXPRESSION", conflicts_with = "raw", value_parser = Expression::parse)]
+    filter: Option<Expression>,
 
     /// Prints the first message, and ends
     #[arg(long)]
@@ -112,6 +116,9 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     if let Some(path) = &options.field {
         check_field(&message_type, path)?;
     }
+    if let Some(filter) = &options.filter {
+        check_filter(&message_type, filter, options.field.as_deref())?;
+    }
     // The quality of service has to fit all publishers, not only the one that was found first.
     session.discover()?;
     let publishers = session.node().publishers_info_by_topic(&topic).map_err(Failure::input)?;
@@ -155,6 +162,16 @@ fn check_field(message_type: &MessageType, path: &str) -> Result<(), Failure> {
         // Which elements there are is known when a message comes.
         Ok(_) | Err(PathError::OutOfRange { .. }) => Ok(()),
         Err(error) => Err(Failure::input(error)),
+    }
+}
+
+/// Checks that the fields of the filter are there, in messages of that type or in a field of them.
+fn check_filter(message_type: &MessageType, filter: &Expression, field: Option<&str>) -> Result<(), Failure> {
+    let Some(path) = field else { return filter.check(message_type).map_err(Failure::input) };
+    match DynamicMessage::new(message_type).value(path) {
+        Ok(value) => filter.check_of(&value).map_err(Failure::input),
+        // Which elements there are is known when a message comes.
+        Err(_) => Ok(()),
     }
 }
 
@@ -203,6 +220,16 @@ fn tell_lost(
     session.node().create_event_callback(subscription, tell).map_err(Failure::run)
 }
 
+/// Returns true if the filter lets the message be printed.
+fn is_chosen(message: &DynamicMessage, options: &Options) -> Result<bool, Failure> {
+    let Some(filter) = &options.filter else { return Ok(true) };
+    let is_true = match &options.field {
+        None => filter.is_true(message),
+        Some(path) => filter.is_true_of(&*message.value(path).map_err(Failure::run)?),
+    };
+    is_true.map_err(|error| Failure::Run(format!("--filter: {error}").into()))
+}
+
 /// Prints what a callback told. Returns true for a message.
 fn print(news: &News, options: &Options, out: &mut dyn Write) -> Result<bool, Failure> {
     let (text, info, end) = match news {
@@ -214,6 +241,7 @@ fn print(news: &News, options: &Options, out: &mut dyn Write) -> Result<bool, Fa
             super::warn(&format!("{count} messages were lost before the command could take them"));
             return Ok(false);
         }
+        News::Message(message, _) if !is_chosen(message, options)? => return Ok(false),
         News::Raw(message, info) => (python::repr_bytes(message.as_bytes()), info, "\n---\n"),
         News::Message(message, info) => {
             (message_text(message, options)?, info, if options.csv { "\n" } else { "\n---\n" })
@@ -305,9 +333,12 @@ mod tests {
     fn options_choose_the_field_and_the_format() {
         let robot = Robot::new();
         let _publisher = latched(&robot);
+        let whole = topic(&robot, &["echo", "--once", "/cmd_vel"]).unwrap();
         for (arguments, expected) in [
             (&["--field", "linear.x"][..], "1.5\n---\n"),
             (&["--field", "linear"], "x: 1.5\ny: 0.0\nz: 0.0\n---\n"),
+            (&["--filter", "m.linear.x > 1 and not m.angular.z"], &*whole),
+            (&["--filter", "m == 1.5", "--field", "linear.x"], "1.5\n---\n"),
             (&["--csv"], "1.5,0.0,0.0,0.0,0.0,0.0\n"),
             (&["--flow-style", "--field", "linear"], "{x: 1.5, y: 0.0, z: 0.0}\n---\n"),
         ] {
@@ -358,5 +389,11 @@ mod tests {
         assert_eq!(topic(&robot, &["echo", "/cmd_vell"]).unwrap_err(), "no topic /cmd_vell; nearest: /cmd_vel");
         let error = topic(&robot, &["echo", "/cmd_vel", "--field", "linear.w"]).unwrap_err();
         assert_eq!(error, "`linear.w`: geometry_msgs/msg/Vector3 has no field `w`; it has x, y, z");
+        let error = topic(&robot, &["echo", "/cmd_vel", "--filter", "m.linear.w > 1"]).unwrap_err();
+        assert_eq!(error, "geometry_msgs/msg/Vector3 has no field `w`; it has x, y, z");
+        let error = topic(&robot, &["echo", "/cmd_vel", "--filter", "m.linear > 1"]).unwrap_err();
+        assert_eq!(error, "--filter: `>` cannot be done with a message and a number");
+        let arguments = ["echo", "/cmd_vel", "--filter", "m.linear.x > 2", "--timeout", "0.05"];
+        assert_eq!(topic(&robot, &arguments).unwrap(), "");
     }
 }

@@ -3,7 +3,7 @@
 //! The first two look at no message, so they need no type and cost little.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -15,10 +15,13 @@ use rospin::{Node, Qos, Subscription, SubscriptionOptions};
 use rospin_report::Failure;
 
 use super::window::{Summary, Window};
-use crate::ros::{Session, find_topic, types};
+use crate::ros::{EvaluateError, Expression, Session, find_topic, types};
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time between two looks for the first line, which comes as soon as there is something to say.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Options of `rospin topic hz`.
 #[derive(Args, Debug)]
@@ -30,6 +33,10 @@ pub(super) struct HzOptions {
     /// Number of periods of which the mean is taken
     #[arg(long, short, value_name = "N", default_value = "10000", value_parser = window)]
     window: usize,
+
+    /// Takes only messages for which this expression is true: a part of Python, with the message as m
+    #[arg(long, value_name = "EXPRESSION", value_parser = Expression::parse)]
+    filter: Option<Expression>,
 
     /// Takes the computer's time, also where the robot's time is simulated
     #[arg(long)]
@@ -88,6 +95,11 @@ impl Arrivals {
         self.last = Some(at);
     }
 
+    /// Returns true if there are enough periods to begin with.
+    fn has_periods(&self) -> bool {
+        self.periods.summary().is_some_and(|periods| periods.count >= 2)
+    }
+
     /// Returns the summary of the periods; `None` if nothing has come since the last call.
     fn news(&mut self) -> Option<Summary> {
         if self.printed == self.last {
@@ -102,24 +114,34 @@ impl Arrivals {
 pub(super) fn run_hz(session: &Session, options: &HzOptions, out: &mut dyn Write) -> Result<(), Failure> {
     let mut topics = Vec::new();
     let mut subscriptions = Vec::new();
+    let failure = Arc::new(Mutex::new(None));
     for name in &options.topics {
         let topic = find_topic(session, name)?;
         let arrivals = Arc::new(Mutex::new(Arrivals::new(options.window)));
         let (noted, node, is_wall) = (Arc::clone(&arrivals), session.node().clone(), options.wall_time);
-        let note = move |_| {
+        let note = move || {
             let at = if is_wall { wall_seconds() } else { seconds(&node) };
             noted.lock().unwrap_or_else(PoisonError::into_inner).arrive(at);
         };
-        subscriptions.push(subscribe(session, &topic, note)?);
+        subscriptions.push(match &options.filter {
+            None => subscribe(session, &topic, move |_| note())?,
+            Some(filter) => subscribe_filtered(session, &topic, filter, Arc::clone(&failure), note)?,
+        });
         if options.topics.len() > 1 {
             writeln!(out, "Subscribed to [{topic}]")?;
         }
         topics.push((topic, arrivals));
     }
-    every_second(session, || {
+    every_second(session, |is_first| {
+        if let Some(error) = failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(Failure::Run(format!("--filter: {error}").into()));
+        }
+        if is_first && !topics.iter().all(|(_, arrivals)| lock(arrivals).has_periods()) {
+            return Ok(false);
+        }
         let mut rows = Vec::new();
         for (topic, arrivals) in &topics {
-            if let Some(news) = arrivals.lock().unwrap_or_else(PoisonError::into_inner).news() {
+            if let Some(news) = lock(arrivals).news() {
                 rows.push((topic.as_str(), news));
             }
         }
@@ -128,8 +150,12 @@ pub(super) fn run_hz(session: &Session, options: &HzOptions, out: &mut dyn Write
             writeln!(out, "{text}")?;
             out.flush()?;
         }
-        Ok(())
+        Ok(!rows.is_empty())
     })
+}
+
+fn lock(arrivals: &Mutex<Arrivals>) -> MutexGuard<'_, Arrivals> {
+    arrivals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn hz_text(periods: &Summary) -> String {
@@ -193,15 +219,15 @@ pub(super) fn run_bw(session: &Session, options: &BwOptions, out: &mut dyn Write
     })?;
     writeln!(out, "Subscribed to [{topic}]")?;
     out.flush()?;
-    every_second(session, || {
+    every_second(session, |_| {
         let state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(sizes), Some(first)) = (state.sizes.summary(), state.arrivals.oldest())
-            && sizes.count > 1
-        {
-            writeln!(out, "{}", bw_text(&sizes, seconds(session.node()) - first))?;
-            out.flush()?;
+        let (Some(sizes), Some(first)) = (state.sizes.summary(), state.arrivals.oldest()) else { return Ok(false) };
+        if sizes.count < 2 {
+            return Ok(false);
         }
-        Ok(())
+        writeln!(out, "{}", bw_text(&sizes, seconds(session.node()) - first))?;
+        out.flush()?;
+        Ok(true)
     })
 }
 
@@ -234,16 +260,16 @@ pub(super) fn run_delay(session: &Session, options: &DelayOptions, out: &mut dyn
     let options = SubscriptionOptions::new(&*topic).qos(qos());
     let created = session.node().create_dynamic_subscription(options, &message_type, note);
     let _subscription = created.map_err(Failure::run)?;
-    every_second(session, || {
+    every_second(session, |_| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = std::mem::take(&mut state.1);
         match state.0.summary() {
-            None => return Ok(()),
+            None => return Ok(false),
             Some(_) if !is_new => writeln!(out, "no new messages")?,
             Some(delays) => writeln!(out, "average delay: {:.3}\n{}", delays.mean, spread_text(&delays))?,
         }
         out.flush()?;
-        Ok(())
+        Ok(true)
     })
 }
 
@@ -286,6 +312,26 @@ fn subscribe(
     session.node().create_serialized_subscription(options, &message_type, take).map_err(Failure::run)
 }
 
+/// Subscribes to the messages for which the filter is true. What goes wrong with it is left in `failure`.
+fn subscribe_filtered(
+    session: &Session,
+    topic: &str,
+    filter: &Expression,
+    failure: Arc<Mutex<Option<EvaluateError>>>,
+    mut note: impl FnMut() + Send + 'static,
+) -> Result<Subscription, Failure> {
+    let message_type = types::of_topic(session, topic)?;
+    filter.check(&message_type).map_err(Failure::input)?;
+    let filter = filter.clone();
+    let take = move |message: DynamicMessage| match filter.is_true(&message) {
+        Ok(true) => note(),
+        Ok(false) => {}
+        Err(error) => *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
+    };
+    let options = SubscriptionOptions::new(topic).qos(qos());
+    session.node().create_dynamic_subscription(options, &message_type, take).map_err(Failure::run)
+}
+
 fn seconds(node: &Node) -> f64 {
     node.now().as_secs_f64()
 }
@@ -295,14 +341,21 @@ fn wall_seconds() -> f64 {
     since.map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// Calls `print` once a second, until the user interrupts the command.
-fn every_second(session: &Session, mut print: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
+/// Calls `print` once a second, until the user interrupts the command. Within the first second it is called more often,
+/// with true, until it has printed something, and so returns true.
+fn every_second(session: &Session, mut print: impl FnMut(bool) -> Result<bool, Failure>) -> Result<(), Failure> {
     let executor = session.ros().executor().handle();
-    let mut rate = executor.create_rate(ClockKind::Steady, INTERVAL).map_err(Failure::run)?;
     let printing = async {
+        for _ in 0..INTERVAL.as_millis() / LOOK.as_millis() {
+            if print(true)? {
+                break;
+            }
+            executor.sleep(ClockKind::Steady, LOOK).await.map_err(Failure::run)?;
+        }
+        let mut rate = executor.create_rate(ClockKind::Steady, INTERVAL).map_err(Failure::run)?;
         loop {
             rate.tick().await.map_err(Failure::run)?;
-            print()?;
+            print(false)?;
         }
     };
     session.wait(printing)?.unwrap_or(Ok(()))
