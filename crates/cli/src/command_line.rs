@@ -9,6 +9,7 @@ use rospin_report::Failure;
 use crate::action;
 use crate::analyze;
 use crate::bag;
+use crate::complete;
 use crate::demo;
 use crate::deploy;
 use crate::doctor;
@@ -88,6 +89,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
         command: manual::completions_command,
         run: |matches, out| manual::complete(matches, command(), out),
     },
+    Subcommand { name: complete::NAME, command: complete::command, run: complete::run },
     Subcommand {
         name: manual::MAN,
         command: manual::man_command,

@@ -7,6 +7,7 @@ mod action;
 mod analyze;
 mod bag;
 mod command_line;
+mod complete;
 mod demo;
 mod deploy;
 mod doctor;

@@ -12,7 +12,7 @@ use rospin_report::Failure;
 pub(crate) const COMPLETIONS: &str = "completions";
 pub(crate) const MAN: &str = "man";
 
-/// Prints a script that has a shell complete commands, options and files of `rospin`
+/// Prints a script that has a shell complete commands, options and files of `rospin`, and names of the running robot
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -52,6 +52,7 @@ pub(crate) fn complete(matches: &ArgMatches, mut command: Command, out: &mut dyn
     // Written at once: the generator panics where nobody reads.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "rospin", &mut script);
+    script.extend(crate::complete::script(options.shell).unwrap_or_default().as_bytes());
     Ok(out.write_all(&script)?)
 }
 
@@ -106,6 +107,26 @@ mod tests {
         let matches = man_command().try_get_matches_from([MAN, "/proc/none"]).unwrap();
         let failure = write_pages(&matches, command()).unwrap_err();
         assert!(failure.to_string().starts_with("/proc/none: "), "{failure}");
+    }
+
+    #[test]
+    fn bash_completes_names_of_the_robot() {
+        let matches = completions_command().try_get_matches_from([COMPLETIONS, "bash"]).unwrap();
+        let mut script = Vec::new();
+        complete(&matches, command(), &mut script).unwrap();
+        let script = String::from_utf8(script).unwrap();
+        // The robot has two topics, whose names the command would print.
+        let robot = "rospin() { [[ $* == 'complete -- topic echo --once' ]] && printf '/chatter\\n/camera\\n'; }";
+        let complete = |word: &str| {
+            let words = format!("COMP_WORDS=(rospin topic echo --once '{word}'); COMP_CWORD=4");
+            let ask = format!("_rospin_names rospin '{word}' --once; printf '%s\\n' \"${{COMPREPLY[@]}}\"");
+            let output =
+                std::process::Command::new("bash").args(["-c", &[&*script, robot, &words, &ask].join("\n")]).output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        assert_eq!(complete("/c"), "/chatter\n/camera\n");
+        assert_eq!(complete("/ch"), "/chatter\n");
+        assert!(complete("--fie").contains("--field"));
     }
 
     #[test]

@@ -4,11 +4,13 @@ mod dump;
 mod remote;
 mod text;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use regex::Regex;
 use rospin::NodeOptions;
 use rospin::parameters::{ParameterFile, ParameterValue};
 use rospin_report::{Failure, number};
@@ -17,6 +19,9 @@ use self::remote::Remote;
 use crate::ros::{Discovery, Session, find_node};
 
 pub(crate) const NAME: &str = "param";
+
+/// Longest time that somebody waits for the names of parameters while typing.
+const COMPLETION: Duration = Duration::from_secs(1);
 
 /// Lists, reads and sets the parameters of a running robot
 #[derive(Args, Debug)]
@@ -73,6 +78,10 @@ struct ListOptions {
     /// Lists only parameters below these names
     #[arg(long, value_name = "PREFIX", num_args = 1..)]
     param_prefixes: Vec<String>,
+
+    /// Lists only parameters whose names match this regular expression from their beginning on
+    #[arg(long, value_name = "REGEX")]
+    filter: Option<Regex>,
 
     /// Prints the types, too
     #[arg(long)]
@@ -194,6 +203,9 @@ fn list(session: &Session, list: &ListOptions, options: &Options, out: &mut dyn 
             Err(error) => return Err(error),
         };
         names.sort();
+        if let Some(filter) = &list.filter {
+            names.retain(|name| filter.find(name).is_some_and(|found| found.start() == 0));
+        }
         if list.node.is_none() && !names.is_empty() {
             writeln!(out, "{}:", remote.node)?;
         }
@@ -206,6 +218,12 @@ fn list(session: &Session, list: &ListOptions, options: &Options, out: &mut dyn 
         }
     }
     Ok(())
+}
+
+/// Returns the names of a node's parameters.
+pub(crate) fn names(session: &Session, node: &str) -> Result<BTreeSet<String>, Failure> {
+    let remote = Remote { session, node: find_node(session, node)?, limit: COMPLETION };
+    Ok(remote.list(&[])?.into_iter().collect())
 }
 
 fn get(remote: &Remote<'_>, options: &GetOptions, out: &mut dyn Write) -> Result<(), Failure> {
