@@ -1,7 +1,11 @@
 //! The commands that talk to a running robot, over the network: beside nodes of rospin, and nodes of ROS 2 if there are
 //! any. They run where the command is built with DDS.
 
-#![cfg(feature = "dds")]
+#![cfg(any(feature = "dds", feature = "zenoh"))]
+
+mod fleet;
+mod invocations;
+mod sensors;
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -42,12 +46,21 @@ impl Domain {
     }
 
     fn command(&self, rmw: &str, arguments: &[&str]) -> Command {
+        Self::command_in(self.id, rmw, arguments)
+    }
+
+    fn command_in(id: u16, rmw: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rospin"));
-        command.args(arguments).env("RMW_IMPLEMENTATION", rmw).env("ROS_DOMAIN_ID", self.id.to_string());
+        command.args(arguments).stdin(Stdio::null());
+        Self::adapt(&mut command, id, rmw);
+        command
+    }
+
+    /// Has a program join a domain.
+    fn adapt(command: &mut Command, id: u16, rmw: &str) {
+        command.env("RMW_IMPLEMENTATION", rmw).env("ROS_DOMAIN_ID", id.to_string());
         command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST").env_remove("AMENT_PREFIX_PATH");
         command.env_remove("CYCLONEDDS_URI");
-        command.stdin(Stdio::null());
-        command
     }
 }
 
