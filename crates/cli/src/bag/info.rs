@@ -12,7 +12,7 @@ use super::read::Bag;
 const INDENT: usize = 19;
 
 /// Ending of topics on which services tell of their calls.
-pub(super) const SERVICE_EVENT: &str = "/_service_event";
+pub(in crate::bag) const SERVICE_EVENT: &str = "/_service_event";
 
 /// Options of the output.
 #[derive(Clone, Copy, Debug, Default)]

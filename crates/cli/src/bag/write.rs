@@ -145,6 +145,15 @@ impl BagWriter {
         place
     }
 
+    /// Adds a record of metadata to the current file, by its fields.
+    pub(crate) fn add_metadata(&mut self, fields: &[u8]) {
+        if self.failure.is_none()
+            && let Err(reason) = self.file.add_metadata(fields)
+        {
+            self.fail(&reason);
+        }
+    }
+
     /// Sets what the publishers of a topic offer, for the metadata and for the next file.
     pub(crate) fn set_offered(&mut self, place: usize, offered: Vec<Offered>) {
         self.topics[place].topic.offered = offered;
@@ -174,12 +183,13 @@ impl BagWriter {
         if entry.channels.current.is_some() || self.failure.is_some() {
             return Ok(entry.channels.current);
         }
-        let Topic { name, message_type, offered, hash, .. } = &entry.topic;
+        let Topic { name, message_type, format, offered, hash, .. } = &entry.topic;
         let key = (message_type.clone(), hash.clone());
         let schema = match self.schemas.get(&key) {
             Some(known) => Some(*known),
             None => {
                 let (encoding, text) = match &entry.definition {
+                    Some(text) if format == "json" => ("jsonschema", text.as_str()),
                     Some(text) => ("ros2msg", text.as_str()),
                     // As rosbag2 writes it for a type that it does not know.
                     None => ("unknown", ""),
@@ -193,9 +203,11 @@ impl BagWriter {
             }
         };
         let Some(schema) = schema else { return Ok(None) };
+        // What a trace says of names is no message of ROS.
+        let encoding = if format == "json" { "json" } else { "cdr" };
         let offered = to_yaml(offered, 0);
         let metadata = [("offered_qos_profiles", offered.trim_end()), ("topic_type_hash", hash.as_str())];
-        entry.channels.current = self.file.add_channel(schema, name, "cdr", &metadata)?;
+        entry.channels.current = self.file.add_channel(schema, name, encoding, &metadata)?;
         Ok(entry.channels.current)
     }
 

@@ -90,6 +90,18 @@ pub(super) struct Options {
     #[arg(long, value_name = "MESSAGES", hide = true)]
     read_ahead_queue_size: Option<u64>,
 
+    /// Does nothing: messages are never borrowed from the middleware. `ros2` has it
+    #[arg(long, hide = true)]
+    disable_loan_message: bool,
+
+    /// Does nothing: what is told is told. `ros2` has it
+    #[arg(long, value_name = "LEVEL", hide = true)]
+    log_level: Option<String>,
+
+    /// Does nothing: there is no bar. `ros2` has it
+    #[arg(long, value_name = "HZ", hide = true, allow_negative_numbers = true)]
+    progress_bar: Option<f64>,
+
     /// Does nothing: files say what they are. `ros2` has it
     #[arg(long, short, value_name = "ID", hide = true)]
     storage: Option<String>,

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::ZonedDateTime;
+use regex::Regex;
 use rospin_report::Failure;
 
 use super::{counted, overrides, places, to_stderr};
 use crate::bag::choice::Choice;
-use crate::bag::info::{seconds, size};
+use crate::bag::info::{SERVICE_EVENT, seconds, size};
 use crate::bag::mcap::{Compression, Layout};
 use crate::bag::record::{RecordOptions, Recorder, Recording, Tell};
 use crate::bag::write::{CreateError, WriteOptions};
@@ -53,7 +54,9 @@ enum Storage {
 
 // No doc comment: clap would show it as the description of the command.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("chosen").args(["names", "topics", "regex", "all", "all_topics"]).multiple(true).required(true))]
+#[command(group = ArgGroup::new("chosen").args([
+    "names", "topics", "regex", "all", "all_topics", "services", "all_services",
+]).multiple(true).required(true))]
 #[command(after_help = "\
 Ends with Ctrl-C or SIGTERM, and with a complete bag. Messages that were lost are told while it
 records and at the end, by topic. Definitions of messages come from AMENT_PREFIX_PATH, and else
@@ -63,6 +66,7 @@ Examples:
   rospin bag record -a -x '^/camera'
   rospin bag record /scan /tf /tf_static -o drive --storage-preset-profile zstd_fast
   rospin bag record -a --max-bag-duration 60 --max-bag-size 1000000000
+  rospin bag record -a -o drive --trace $(pidof robot); rospin trace report drive
 
 Exit code: 0, 1 if the bag could not be written to its end, 2 if an option is wrong or the folder is there already.")]
 pub(super) struct Options {
@@ -80,6 +84,14 @@ pub(super) struct Options {
 
     #[command(flatten)]
     choice: Choice,
+
+    /// Records what these services tell of their calls
+    #[arg(long, value_name = "SERVICE", num_args = 1..)]
+    services: Vec<String>,
+
+    /// Records what all services tell of their calls
+    #[arg(long)]
+    all_services: bool,
 
     /// Records topics that begin with an underscore, too
     #[arg(long)]
@@ -125,9 +137,33 @@ pub(super) struct Options {
     #[arg(long)]
     use_sim_time: bool,
 
+    /// Does nothing: the network tells of new topics. `ros2` has it
+    #[arg(long, value_name = "MILLISECONDS", hide = true)]
+    polling_interval: Option<u64>,
+
+    /// Does nothing: messages stay as they travelled. `ros2` has it
+    #[arg(long, short = 'f', value_name = "FORMAT", hide = true)]
+    serialization_format: Option<String>,
+
+    /// Does nothing: no message waits for compression beside the cache. `ros2` has it
+    #[arg(long, value_name = "MESSAGES", hide = true)]
+    compression_queue_size: Option<u64>,
+
+    /// Does nothing: one thread compresses and writes. `ros2` has it
+    #[arg(long, value_name = "THREADS", hide = true)]
+    compression_threads: Option<u64>,
+
+    /// Does nothing: what is told is told. `ros2` has it
+    #[arg(long, value_name = "LEVEL", hide = true)]
+    log_level: Option<String>,
+
     /// Is accepted as by `ros2`, and does nothing: recording has no keyboard controls
     #[arg(long, hide = true)]
     disable_keyboard_controls: bool,
+
+    /// Records what the executors of the process with this number do, too, for `rospin trace report`
+    #[arg(long, value_name = "PID", conflicts_with_all = ["max_bag_size", "max_bag_duration", "use_sim_time"])]
+    trace: Option<u32>,
 
     /// Name of the recorder's node
     #[arg(long, value_name = "NAME", default_value = "rosbag2_recorder")]
@@ -156,6 +192,13 @@ impl Options {
     fn to_record(&self) -> Result<RecordOptions, Failure> {
         let mut choice = self.choice.clone();
         choice.topics.extend(self.names.iter().cloned());
+        choice.topics.extend(self.services.iter().map(|service| format!("{service}{SERVICE_EVENT}")));
+        if self.all_services {
+            let of_services = format!("{SERVICE_EVENT}$");
+            let both =
+                choice.regex.as_ref().map_or_else(|| of_services.clone(), |regex| format!("(?:{regex})|{of_services}"));
+            choice.regex = Some(Regex::new(&both).map_err(Failure::input)?);
+        }
         if self.all || self.all_topics {
             // As in rosbag2, this overrides names and expressions.
             (choice.topics, choice.regex) = (Vec::new(), None);
@@ -164,13 +207,14 @@ impl Options {
         Ok(RecordOptions {
             choice,
             with_hidden: self.include_hidden_topics,
-            with_events: self.all,
+            with_events: self.all || self.all_services,
             overrides: overrides(self.qos_profile_overrides_path.as_deref())?,
             places: places(),
             // As in rosbag2, zero does without a cache. What the disk has not taken yet needs memory all the same.
             cache_bytes: if self.max_cache_size == 0 { CACHE } else { self.max_cache_size },
             is_at_once: self.max_cache_size == 0,
             is_sim_time: self.use_sim_time,
+            trace: self.trace,
             write: WriteOptions {
                 layout: self.layout(),
                 size_max: limit(self.max_bag_size),
@@ -295,6 +339,11 @@ mod tests {
         assert_eq!(record.choice.topics, ["/scan", "/tf"]);
         assert_eq!((record.write.size_max, record.write.duration_ns_max), (Some(1_000), Some(60_000_000_000)));
         assert_eq!((record.write.layout.compression, record.cache_bytes), (Compression::Zstd, 5));
+        let services = options(&["--services", "/add", "/set"]).unwrap().to_record().unwrap();
+        assert!(services.choice.takes("/add/_service_event") && !services.choice.takes("/other/_service_event"));
+        let services = options(&["--all-services", "-e", "^/scan$"]).unwrap().to_record().unwrap();
+        assert!(services.choice.takes_live("/add/_service_event", services.takes_hidden("/add/_service_event")));
+        assert!(services.choice.takes("/scan") && !services.choice.takes("/scans"));
         let all = options(&["-a", "-x", "camera"]).unwrap().to_record().unwrap();
         assert!(all.choice.takes("/scan") && !all.choice.takes("/camera/image"));
         assert!(options(&["-e", "cam.*"]).is_ok() && options(&["--topics", "/a", "/b"]).is_ok());

@@ -164,6 +164,13 @@ impl McapFile {
         Ok(Some(id))
     }
 
+    /// Adds a record of metadata, by its fields.
+    pub(crate) fn add_metadata(&mut self, fields: &[u8]) -> io::Result<()> {
+        let mut metadata = Vec::new();
+        record(&mut metadata, kind::METADATA, |out| out.extend(fields));
+        self.put(&[&metadata])
+    }
+
     /// Adds a message. It is in the file once its chunk is, see [`flush`](Self::flush).
     pub(crate) fn write(
         &mut self,

@@ -7,6 +7,7 @@
 mod queue;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod types;
 mod writer;
 
@@ -26,6 +27,8 @@ use rospin::time::{ClockKind, Instant};
 use rospin::{ExecutorHandle, MessageInfo, Node, Qos, Subscription, SubscriptionOptions};
 
 use self::queue::{Item, Message, Queue};
+pub(crate) use self::trace::is_trace;
+use self::trace::{Trace, TraceError};
 use self::types::Types;
 use self::writer::{Writer, Written};
 use super::choice::Choice;
@@ -69,11 +72,13 @@ pub(crate) struct RecordOptions {
     /// Stamps messages with ROS time in place of the system's.
     pub(super) is_sim_time: bool,
     pub(super) write: WriteOptions,
+    /// The process whose trace is recorded, too.
+    pub(super) trace: Option<u32>,
 }
 
 impl RecordOptions {
     /// Returns true if a topic is recorded although it is hidden.
-    fn takes_hidden(&self, topic: &str) -> bool {
+    pub(super) fn takes_hidden(&self, topic: &str) -> bool {
         self.with_hidden || (self.with_events && topic.ends_with(SERVICE_EVENT))
     }
 }
@@ -151,7 +156,17 @@ pub(crate) struct Recorder {
     /// Topics with types that are not recorded, which was told.
     refused: BTreeSet<(String, String)>,
     types: Types,
+    trace: Option<Trace>,
     tell: Tell,
+}
+
+/// Reasons for which a recording cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Create(#[from] CreateError),
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 /// Result of a recording.
@@ -180,13 +195,22 @@ impl Recorder {
         folder: &Path,
         options: RecordOptions,
         tell: Tell,
-    ) -> Result<Self, CreateError> {
+    ) -> Result<Self, StartError> {
+        // First, because a folder without a recording is of no use.
+        let door = match options.trace {
+            Some(pid) => Some((pid, trace::connect(pid)?)),
+            None => None,
+        };
         let bag = BagWriter::create(folder, options.write.clone())?;
         let queue = Arc::new(Queue::new(options.cache_bytes));
         let has_failed = Arc::new(AtomicBool::new(false));
         let writer = Writer::new(Arc::clone(&queue), bag, Arc::clone(&has_failed), options.is_at_once);
         let writer = thread::Builder::new().name("bag writer".to_owned()).spawn(|| writer.run());
         let writer = writer.map_err(|reason| CreateError::Io { path: folder.to_owned(), reason })?;
+        let trace = match door {
+            Some((pid, stream)) => Some(Trace::start(stream, pid, Arc::clone(&queue), Arc::clone(&tell))?),
+            None => None,
+        };
         Ok(Self {
             node: node.clone(),
             executor: executor.clone(),
@@ -200,6 +224,7 @@ impl Recorder {
             waiting: Vec::new(),
             received: Arc::default(),
             refused: BTreeSet::new(),
+            trace,
             tell,
         })
     }
@@ -460,7 +485,8 @@ impl Recorder {
 
     /// Ends the recording, and the bag.
     pub(crate) fn finish(self) -> Recording {
-        let Self { queue, writer, topics, options, tell, waiting, .. } = self;
+        let Self { queue, writer, topics, options, tell, waiting, trace, .. } = self;
+        let refused_of_trace = trace.map_or(0, Trace::finish);
         for (place, _) in waiting {
             let name = &topics[place].0;
             tell(&format!(
@@ -485,13 +511,14 @@ impl Recorder {
                 tell(&format!("Topic '{topic}', which --qos-profile-overrides-path names, was not recorded"));
             }
         }
-        let Ok(Written { metadata, lost: unwritten, failure }) = writer.join() else {
+        let Ok(Written { metadata, lost: unwritten, lost_of_trace, failure }) = writer.join() else {
             let failure = Some("the thread that writes has panicked".to_owned());
             return Recording { metadata: None, lost: lost.into_iter().collect(), failure };
         };
         for (name, count) in names.into_iter().zip(unwritten) {
             *lost.entry(name).or_default() += count;
         }
+        lost.insert("the trace".to_owned(), refused_of_trace + lost_of_trace);
         lost.retain(|_, count| *count > 0);
         let (metadata, failure) = match metadata {
             Ok(metadata) => (Some(metadata), failure),

@@ -30,6 +30,24 @@ impl Message {
     }
 }
 
+/// An event, or a name, of a trace.
+#[derive(Debug)]
+pub(super) struct TraceMessage {
+    /// Number of the channel in the program's recording.
+    pub(super) channel: u16,
+    pub(super) number: u32,
+    pub(super) log_time: u64,
+    pub(super) publish_time: u64,
+    pub(super) payload: Vec<u8>,
+}
+
+impl TraceMessage {
+    /// Returns the bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        self.payload.len() + OVERHEAD
+    }
+}
+
 /// A message, or news of a topic, on its way to the writer.
 #[derive(Debug)]
 pub(super) enum Item {
@@ -40,6 +58,11 @@ pub(super) enum Item {
     /// The publishers of the topic at that place have changed.
     Offered(usize, Vec<Offered>),
     Message(Message),
+    /// A channel of a trace, with its definition. Its messages follow.
+    TraceTopic(u16, Topic, String),
+    Trace(TraceMessage),
+    /// Fields of a record in which a trace says what it is.
+    Metadata(Vec<u8>),
 }
 
 #[derive(Default)]
@@ -75,12 +98,23 @@ impl Queue {
 
     /// Adds a message. Returns false if there is no room for it.
     pub(super) fn push_message(&self, message: Message) -> bool {
+        let size = message.size();
+        self.push_sized(size, Item::Message(message))
+    }
+
+    /// Adds an event of a trace. Returns false if there is no room for it.
+    pub(super) fn push_trace(&self, message: TraceMessage) -> bool {
+        let size = message.size();
+        self.push_sized(size, Item::Trace(message))
+    }
+
+    fn push_sized(&self, size: usize, item: Item) -> bool {
         let mut state = self.lock();
-        if state.is_closed || (state.bytes > 0 && state.bytes + message.size() > self.bytes_max) {
+        if state.is_closed || (state.bytes > 0 && state.bytes + size > self.bytes_max) {
             return false;
         }
-        state.bytes += message.size();
-        state.items.push(Item::Message(message));
+        state.bytes += size;
+        state.items.push(item);
         drop(state);
         self.came.notify_one();
         true

@@ -368,3 +368,44 @@ fn command_prints_what_it_recorded() {
     let refused = record_by_command(&robot.session, &["-a"], &folder, end()).unwrap_err();
     assert!(refused.contains("is there already"), "{refused}");
 }
+
+#[test]
+fn the_trace_of_a_program_is_in_the_bag() {
+    // The program that is traced is this one.
+    rospin::monitoring::open_live_door();
+    let options = RecordOptions { trace: Some(std::process::id()), ..options(&["/chatter"]) };
+    let mut stage = Stage::new("trace", options);
+    let node = stage.robot.node("talker");
+    let chatter = node.create_publisher::<Text>("chatter").unwrap();
+    let progress = stage.progress();
+    stage.while_running(async {
+        chatter.wait_for_subscription().await;
+        chatter.publish(text("one")).unwrap();
+        progress.reach(1).await;
+    });
+    let (scratch, recording, bag, _) = stage.finish();
+    assert_eq!((recording.lost, recording.failure), (Vec::new(), None));
+    let names: Vec<&str> = bag.metadata.topics.iter().map(|topic| topic.name.as_str()).collect();
+    assert!(names.contains(&"/chatter") && names.contains(&"/rospin/names"), "{names:?}");
+    assert!(bag.metadata.topics.iter().all(|topic| is_trace(topic) == topic.name.starts_with("/rospin/")));
+    // It is a recording, with the callback's name and its runs on the bag's axis of time.
+    let traces = rospin_trace::Recording::open(&scratch.path("drive")).unwrap();
+    assert!(!traces[0].events.is_empty() && traces[0].faults.is_empty(), "{:?}", traces[0].faults);
+    let (first, last) = bag.metadata.times.unwrap();
+    assert!(last - first < 60_000_000_000, "{first} to {last}");
+    let message = bag.messages(&Wanted::default()).find(|of| of.as_ref().is_ok_and(|of| &*of.topic == "/chatter"));
+    let at = message.unwrap().unwrap().log_time;
+    assert!((first..=last).contains(&at));
+}
+
+#[test]
+fn a_trace_of_nobody_is_refused_before_there_is_a_folder() {
+    let robot = Robot::new();
+    let scratch = Scratch::new("nobody");
+    let options = RecordOptions { trace: Some(u32::MAX), ..options(&["/chatter"]) };
+    let executor = robot.session.ros().executor().handle();
+    let folder = scratch.path("drive");
+    let started = Recorder::start(robot.session.node(), &executor, &folder, options, Arc::new(|_: &str| ()));
+    assert!(started.is_err_and(|error| error.to_string().starts_with("--trace 4294967295: no program")));
+    assert!(!folder.exists());
+}

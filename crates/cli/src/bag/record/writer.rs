@@ -1,11 +1,12 @@
 //! The thread that writes a bag. It alone waits for the disk.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::queue::{Item, Message, Queue};
+use super::queue::{Item, Message, Queue, TraceMessage};
 use crate::bag::metadata::{Metadata, Topic};
 use crate::bag::write::{BagWriter, Definition, Stamped};
 
@@ -19,6 +20,8 @@ pub(super) struct Written {
     pub(super) metadata: io::Result<Metadata>,
     /// Lost messages by topic: those for which the disk had no room.
     pub(super) lost: Vec<u64>,
+    /// Lost events of a trace, likewise.
+    pub(super) lost_of_trace: u64,
     pub(super) failure: Option<String>,
 }
 
@@ -35,6 +38,8 @@ pub(super) struct Writer {
     queue: Arc<Queue>,
     bag: BagWriter,
     topics: Vec<State>,
+    /// Places of a trace's channels in the bag, by their numbers in the trace.
+    trace: BTreeMap<u16, usize>,
     /// Bytes of messages that wait for definitions.
     waiting: usize,
     has_failed: Arc<AtomicBool>,
@@ -44,7 +49,7 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(queue: Arc<Queue>, bag: BagWriter, has_failed: Arc<AtomicBool>, is_at_once: bool) -> Self {
-        Self { queue, bag, topics: Vec::new(), waiting: 0, has_failed, is_at_once }
+        Self { queue, bag, topics: Vec::new(), trace: BTreeMap::new(), waiting: 0, has_failed, is_at_once }
     }
 
     /// Writes until the queue is closed.
@@ -69,7 +74,8 @@ impl Writer {
             State::Begun(place) => of_bag[*place],
             State::Waiting(..) => 0,
         });
-        Written { metadata, lost: lost.collect(), failure: self.bag.failure().map(str::to_owned) }
+        let lost_of_trace = self.trace.values().map(|place| of_bag[*place]).sum();
+        Written { metadata, lost: lost.collect(), lost_of_trace, failure: self.bag.failure().map(str::to_owned) }
     }
 
     fn add(&mut self, item: Item) {
@@ -88,6 +94,18 @@ impl Writer {
                 State::Begun(place) => self.bag.set_offered(*place, offered),
             },
             Item::Message(message) => self.add_message(message),
+            Item::TraceTopic(channel, topic, definition) => {
+                let place = self.bag.add_topic(topic, Some(definition));
+                self.trace.insert(channel, place);
+            }
+            Item::Trace(message) => {
+                let TraceMessage { channel, number, log_time, publish_time, .. } = message;
+                if let Some(place) = self.trace.get(&channel) {
+                    self.bag.write(*place, Stamped { number, log_time, publish_time, payload: &message.payload });
+                }
+                self.queue.done(message.size());
+            }
+            Item::Metadata(fields) => self.bag.add_metadata(&fields),
         }
     }
 
