@@ -34,7 +34,7 @@ use super::choice::Choice;
 use super::metadata::Topic;
 use super::qos::{self, Offered};
 use super::read::{Bag, Message};
-use super::record::Tell;
+use super::record::{Tell, is_trace};
 use rospin_trace::mcap::{Kind, Wanted};
 
 /// Encoding of messages that can be published.
@@ -130,7 +130,7 @@ impl<'a> Player<'a> {
     ) -> Result<Self, TopicError> {
         let mut topics: BTreeMap<Arc<str>, Played> = BTreeMap::new();
         for topic in &bag.metadata.topics {
-            if !options.choice.takes(&topic.name) {
+            if !options.choice.takes(&topic.name) || is_trace(topic) {
                 continue;
             }
             let created = match unplayable(topic, topics.contains_key(&*topic.name), options) {
@@ -228,7 +228,9 @@ impl<'a> Player<'a> {
     /// Plays the part of the bag between these times.
     async fn play_once(&mut self, start: u64, end: u64) {
         let earlier = self.earlier(start, end).await;
-        let mut ahead = self.read(false, (start, end));
+        // A file may say a later beginning than that of its first message: some writers take the time 0 for none.
+        let from = if self.options.start_offset.is_zero() { 0 } else { start };
+        let mut ahead = self.read(false, (from, end));
         let mut next = ahead.next().await;
         // Reading up to here may have taken long, so the time begins only now.
         self.timeline = Timeline { anchor: self.now(), from: start, ..self.timeline };

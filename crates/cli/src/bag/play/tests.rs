@@ -316,3 +316,13 @@ fn messages_in_other_encodings_and_damage_are_told() {
     let told = stage.told.lock().unwrap();
     assert!(told[0].contains("'/map'") && told[0].contains("`json`"), "{told:?}");
 }
+
+#[test]
+fn messages_from_before_the_time_that_the_bag_claims_to_begin_at_are_played() {
+    let scratch = Scratch::new("claims");
+    let mut bag = written(&scratch);
+    let (first, last) = bag.metadata.times.unwrap();
+    bag.metadata.times = Some((first + 500_000_000, last));
+    let (a, _) = Stage::new().play(&bag, &options());
+    assert_eq!(a, texts(&[(0, "a0"), (500, "a1"), (2_500, "a2")]));
+}
