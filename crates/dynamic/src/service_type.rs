@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use hiroz_schema as schema;
 use rospin_msgs::type_description_interfaces::msg::{IndividualTypeDescription, TypeDescription};
@@ -11,6 +12,9 @@ use rospin_wire::TypeName;
 use crate::error::MessageTypeError;
 use crate::install::description_in;
 use crate::message_type::{HAVE_HASHES, MessageType, hashed};
+
+/// The field of a described service that has its events.
+const EVENT: &str = "event_message";
 
 /// The type of a service: those of its requests and its responses. Cheap to clone.
 ///
@@ -32,6 +36,8 @@ pub struct ServiceType {
     announces_hash: bool,
     request: MessageType,
     response: MessageType,
+    event: Option<MessageType>,
+    description: Arc<TypeDescription>,
 }
 
 impl ServiceType {
@@ -44,8 +50,12 @@ impl ServiceType {
         let name = TypeName::new(&service.type_name)?;
         let request = part(description, "request_message")?;
         let response = part(description, "response_message")?;
-        let hash = schema::calculate_hash(&hashed(closed(description))).to_rihs_string();
-        Ok(Self { name, hash, announces_hash: HAVE_HASHES, request, response })
+        let has_event = service.fields.iter().any(|field| field.name == EVENT);
+        let event = if has_event { Some(part(description, EVENT)?) } else { None };
+        let description = closed(description);
+        let hash = schema::calculate_hash(&hashed(description.clone())).to_rihs_string();
+        let description = Arc::new(description);
+        Ok(Self { name, hash, announces_hash: HAVE_HASHES, request, response, event, description })
     }
 
     /// Returns the service that a JSON text describes, such as that of `share/std_srvs/srv/SetBool.json` in an
@@ -86,6 +96,19 @@ impl ServiceType {
         &self.response
     }
 
+    /// Returns the type of the events that service introspection publishes; `None` if the description has none, as
+    /// those of Humble.
+    #[must_use]
+    pub const fn event(&self) -> Option<&MessageType> {
+        self.event.as_ref()
+    }
+
+    /// Returns the description of the service and of all types that it refers to, as ROS 2 sends it. Clones it.
+    #[must_use]
+    pub fn description(&self) -> TypeDescription {
+        TypeDescription::clone(&self.description)
+    }
+
     /// True if `hash` is that of the service, or of its requests or its responses: nodes of ROS 2 over DDS announce the
     /// latter for the two topics of a service.
     #[must_use]
@@ -109,13 +132,13 @@ impl ServiceType {
     /// [`MessageType::without_hash`].
     #[must_use]
     pub fn without_hash(self) -> Self {
-        Self { announces_hash: false, ..self }
+        Self { announces_hash: false, event: self.event.map(MessageType::without_hash), ..self }
     }
 
     /// Returns the type such that its clients and servers announce its hash.
     #[must_use]
     pub fn with_hash(self) -> Self {
-        Self { announces_hash: true, ..self }
+        Self { announces_hash: true, event: self.event.map(MessageType::with_hash), ..self }
     }
 
     /// Returns the name as clients and servers of the type announce it. Allocates.
@@ -185,6 +208,8 @@ mod tests {
 
     use super::*;
 
+    const EVENT_NAME: &str = "type_description_interfaces/srv/GetTypeDescription_Event";
+
     fn described() -> TypeDescription {
         crate::describe(GetTypeDescription::DESCRIPTION.unwrap(), GetTypeDescription::TYPE).unwrap().0
     }
@@ -199,7 +224,17 @@ mod tests {
         assert_eq!(found.request().fields()[0].name(), "type_name");
         assert_eq!(found.response().fields()[0].name(), "successful");
         assert_eq!(found, found.clone().without_hash().with_hash());
+        let event = found.event().unwrap();
+        assert_eq!((event.name(), Some(event.hash())), (EVENT_NAME, GetTypeDescription::EVENT_TYPE_HASH));
+        assert_eq!(ServiceType::from_description(&found.description()), Ok(found.clone()));
         assert!(found.has_hash(found.hash()) && found.has_hash(found.request().hash()) && !found.has_hash("RIHS01_00"));
+    }
+
+    #[test]
+    fn a_description_may_be_without_events() {
+        let mut described = described();
+        described.type_description.fields.retain(|field| field.name != EVENT);
+        assert_eq!(ServiceType::from_description(&described).unwrap().event(), None);
     }
 
     #[test]

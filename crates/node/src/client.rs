@@ -19,6 +19,7 @@ use crate::names::TypeName;
 use crate::node::Node;
 use crate::options::ClientOptions;
 use crate::qos::Qos;
+use crate::service_types::RustTypes;
 
 /// Client of a service. Cheap to clone; clones are the same client.
 pub struct Client<S: ServiceInterface>(Arc<Inner<S>>);
@@ -27,7 +28,7 @@ struct Inner<S: ServiceInterface> {
     service: String,
     _presence: Presence,
     link: ClientLink<S>,
-    introspection: Arc<Introspection<S>>,
+    introspection: Arc<Introspection<RustTypes<S>>>,
     node: Node,
 }
 
@@ -53,7 +54,7 @@ impl Node {
             .recorder()
             .declare(|| Declaration::Client { node: self.fully_qualified_name(), service: name.to_string() });
         let presence = self.enter(EndpointKind::Client, &name, &service_type, &qos);
-        let introspection = Arc::new(Introspection::new(name));
+        let introspection = Arc::new(Introspection::new(name, RustTypes::new()));
         Ok(Client(Arc::new(Inner { service, _presence: presence, link, introspection, node: self.clone() })))
     }
 }
@@ -173,7 +174,7 @@ impl<S: ServiceInterface> Client<S> {
 /// A response that is awaited, of which introspection is told. Dropping it gives the call up.
 struct Told<S: ServiceInterface> {
     call: Call<S::Response>,
-    introspection: Arc<Introspection<S>>,
+    introspection: Arc<Introspection<RustTypes<S>>>,
 }
 
 impl<S: ServiceInterface> Future for Told<S> {

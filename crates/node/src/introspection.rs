@@ -3,22 +3,17 @@
 //! The ends of a [service](crate::service) tell an [`Introspection`] of each request and response. It publishes them on
 //! `SERVICE/_service_event`, as rcl does. While it is off, an end looks at one atomic number per call.
 
-use std::fmt;
-
 use rospin_engine::Mutex;
-use rospin_wire::EVENT_SUFFIX;
-use serde::{Deserialize, Serialize};
 
 use crate::error::TopicError;
 use crate::info::RequestId;
 use crate::interfaces::builtin_interfaces::Time;
 use crate::interfaces::service_msgs::ServiceEventInfo;
-use crate::message::{Message, ServiceInterface};
 use crate::names::FullName;
 use crate::node::Node;
 use crate::options::PublisherOptions;
-use crate::publisher::Publisher;
 use crate::qos::Qos;
+use crate::service_types::ServiceTypes;
 use crate::sync::atomic::{AtomicU8, Ordering};
 
 /// Last part of the topic's name, below the service's.
@@ -40,52 +35,13 @@ const OFF: u8 = 0;
 const METADATA: u8 = 1;
 const CONTENTS: u8 = 2;
 
-/// An event of a service, on `SERVICE/_service_event`: the message type `S_Event` of ROS 2.
-///
-/// A call is four events: the client sends the request, the server receives it, the server sends the response, the
-/// client receives it. Each end publishes its own two, if its introspection is on.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct ServiceEvent<S: ServiceInterface> {
-    /// Kind and time of the event, and the id of the request.
-    pub info: ServiceEventInfo,
-    /// The request, in the events of requests, if the end publishes contents. At most one.
-    pub request: Vec<S::Request>,
-    /// The response, in the events of responses, if the end publishes contents. At most one.
-    pub response: Vec<S::Response>,
-}
-
-impl<S: ServiceInterface> Message for ServiceEvent<S> {
-    const TYPE: &'static str = S::TYPE;
-    const TYPE_HASH: Option<&'static str> = S::EVENT_TYPE_HASH;
-    const TYPE_SUFFIX: &'static str = EVENT_SUFFIX;
-}
-
-impl<S: ServiceInterface> Clone for ServiceEvent<S> {
-    fn clone(&self) -> Self {
-        Self { info: self.info, request: self.request.clone(), response: self.response.clone() }
-    }
-}
-
-impl<S: ServiceInterface<Request: fmt::Debug, Response: fmt::Debug>> fmt::Debug for ServiceEvent<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("ServiceEvent");
-        shown.field("info", &self.info).field("request", &self.request).field("response", &self.response).finish()
-    }
-}
-
-impl<S: ServiceInterface<Request: PartialEq, Response: PartialEq>> PartialEq for ServiceEvent<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.info == other.info && self.request == other.request && self.response == other.response
-    }
-}
-
 /// The introspection of one client or server.
-pub(crate) struct Introspection<S: ServiceInterface> {
+pub(crate) struct Introspection<T: ServiceTypes> {
     service: FullName,
+    types: T,
     /// A state as number, which is [`OFF`] while there is no publisher.
     state: AtomicU8,
-    publisher: Mutex<Option<Publisher<ServiceEvent<S>>>>,
+    publisher: Mutex<Option<T::Events>>,
     /// Held while the state is changed, which may take long. Ends that publish do not wait for it.
     changing: Mutex<()>,
 }
@@ -96,29 +52,30 @@ pub(crate) trait Introspected: Send + Sync {
     fn configure(&self, node: &Node, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError>;
 }
 
-impl<S: ServiceInterface> Introspection<S> {
+impl<T: ServiceTypes> Introspection<T> {
     /// Returns an introspection that is off.
-    pub(crate) const fn new(service: FullName) -> Self {
-        Self { service, state: AtomicU8::new(OFF), publisher: Mutex::new(None), changing: Mutex::new(()) }
+    pub(crate) const fn new(service: FullName, types: T) -> Self {
+        let state = AtomicU8::new(OFF);
+        Self { service, types, state, publisher: Mutex::new(None), changing: Mutex::new(()) }
     }
 
     /// Returns the event of a request that is about to be sent or was received; `None` if introspection is off. It has
     /// a copy of the request only if contents are published.
-    pub(crate) fn of_request(&self, request: &S::Request) -> Option<Draft<S>> {
+    pub(crate) fn of_request(&self, request: &T::Request) -> Option<Draft<T>> {
         let (publisher, has_contents) = self.publisher()?;
-        let request = if has_contents { vec![request.clone()] } else { Vec::new() };
-        Some(Draft::new(publisher, request, Vec::new()))
+        let request = has_contents.then(|| request.clone());
+        Some(Draft::new(publisher, request, None))
     }
 
     /// Returns the event of a response, as [`of_request`](Self::of_request) does.
-    pub(crate) fn of_response(&self, response: &S::Response) -> Option<Draft<S>> {
+    pub(crate) fn of_response(&self, response: &T::Response) -> Option<Draft<T>> {
         let (publisher, has_contents) = self.publisher()?;
-        let response = if has_contents { vec![response.clone()] } else { Vec::new() };
-        Some(Draft::new(publisher, Vec::new(), response))
+        let response = has_contents.then(|| response.clone());
+        Some(Draft::new(publisher, None, response))
     }
 
     /// Returns the publisher, and true if contents are published; `None` if introspection is off.
-    fn publisher(&self) -> Option<(Publisher<ServiceEvent<S>>, bool)> {
+    fn publisher(&self) -> Option<(T::Events, bool)> {
         let state = self.state.load(Ordering::Acquire);
         if state == OFF {
             return None;
@@ -128,7 +85,7 @@ impl<S: ServiceInterface> Introspection<S> {
     }
 }
 
-impl<S: ServiceInterface> Introspected for Introspection<S> {
+impl<T: ServiceTypes> Introspected for Introspection<T> {
     fn configure(&self, node: &Node, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
         let _changing = self.changing.lock();
         let number = match state {
@@ -145,7 +102,7 @@ impl<S: ServiceInterface> Introspected for Introspection<S> {
         let is_there = self.publisher.lock().is_some();
         if !is_there {
             let topic = format!("{}/{TOPIC}", self.service);
-            let created = node.create_publisher(PublisherOptions::new(topic).qos(qos))?;
+            let created = self.types.create_events(node, PublisherOptions::new(topic).qos(qos))?;
             let earlier = self.publisher.lock().replace(created);
             drop(earlier);
         }
@@ -155,16 +112,16 @@ impl<S: ServiceInterface> Introspected for Introspection<S> {
 }
 
 /// An event that is complete but for the id of its request. Its time is that of its creation.
-pub(crate) struct Draft<S: ServiceInterface> {
-    publisher: Publisher<ServiceEvent<S>>,
+pub(crate) struct Draft<T: ServiceTypes> {
+    publisher: T::Events,
     stamp: Time,
-    request: Vec<S::Request>,
-    response: Vec<S::Response>,
+    request: Option<T::Request>,
+    response: Option<T::Response>,
 }
 
-impl<S: ServiceInterface> Draft<S> {
-    fn new(publisher: Publisher<ServiceEvent<S>>, request: Vec<S::Request>, response: Vec<S::Response>) -> Self {
-        let stamp = publisher.node().now().into();
+impl<T: ServiceTypes> Draft<T> {
+    fn new(publisher: T::Events, request: Option<T::Request>, response: Option<T::Response>) -> Self {
+        let stamp = T::node(&publisher).now().into();
         Self { publisher, stamp, request, response }
     }
 
@@ -173,7 +130,7 @@ impl<S: ServiceInterface> Draft<S> {
     pub(crate) fn publish(self, event_type: u8, id: RequestId) {
         let Self { publisher, stamp, request, response } = self;
         let info = ServiceEventInfo { event_type, stamp, client_gid: id.client.to_bytes(), sequence_number: id.number };
-        if let Err(error) = publisher.publish(ServiceEvent { info, request, response }) {
+        if let Err(error) = T::publish(&publisher, info, request, response) {
             log::warn!(target: "rospin", "an event of service introspection is lost: {error}");
         }
     }

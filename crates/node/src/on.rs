@@ -18,6 +18,7 @@ use crate::message::{Message, ServiceInterface};
 use crate::node::Node;
 use crate::options::{ServiceOptions, SubscriptionOptions};
 use crate::service::{self, Service};
+use crate::service_types::RustTypes;
 use crate::subscription::{self, Subscription};
 use crate::timer::{GivesTick, Tick, TimerOptions};
 
@@ -113,9 +114,9 @@ impl<G: Group> On<G> {
         options: impl Into<ServiceOptions>,
         callback: impl ServiceCallback<G, S, Form>,
     ) -> Result<Service, ServiceError> {
-        let draft = service::Draft::<S>::on(&self.node, &self.group, options.into())?;
+        let draft = service::Draft::on(&self.node, &self.group, options.into(), RustTypes::<S>::new())?;
         let answering = draft.answering();
-        draft.finish(|options, requests, _| callback.create(&self.group, options, requests, answering))
+        draft.finish(|options, requests| callback.create(&self.group, options, requests, answering))
     }
 
     /// Creates a timer on the node's clock, which is ROS time, as in rclcpp and rclpy. A plain

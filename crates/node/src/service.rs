@@ -13,11 +13,11 @@ use crate::group::Group;
 use crate::interfaces::service_msgs::ServiceEventInfo;
 use crate::introspection::{Introspected, Introspection, ServiceIntrospectionState};
 use crate::link::{Reply, Requests};
-use crate::message::ServiceInterface;
-use crate::names::{FullName, TypeName};
+use crate::names::FullName;
 use crate::node::Node;
 use crate::options::ServiceOptions;
 use crate::qos::Qos;
+use crate::service_types::ServiceTypes;
 
 use serde::Serialize;
 
@@ -98,32 +98,43 @@ impl Responder {
             log::error!(target: "rospin", "a response of service `{}` was not sent: {reason}", self.service);
         }
     }
+
+    /// Tells the client, where the middleware can do that, that there is no response. It is logged and counted.
+    fn refuse<T: Serialize + Send + 'static>(&self, reply: Reply<T>, reason: &str) {
+        self.unsent.fetch_add(1, Ordering::Relaxed);
+        log::error!(target: "rospin", "a response of service `{}` was not sent: {reason}", self.service);
+        reply.refuse(reason);
+    }
 }
 
 /// Sender of responses to the requests of a server, which tells introspection of both.
-pub(crate) struct Answering<S: ServiceInterface> {
+pub(crate) struct Answering<T: ServiceTypes> {
     responder: Responder,
-    introspection: Arc<Introspection<S>>,
+    introspection: Arc<Introspection<T>>,
+    types: T,
 }
 
-impl<S: ServiceInterface> Clone for Answering<S> {
+impl<T: ServiceTypes> Clone for Answering<T> {
     fn clone(&self) -> Self {
-        Self { responder: self.responder.clone(), introspection: Arc::clone(&self.introspection) }
+        let introspection = Arc::clone(&self.introspection);
+        Self { responder: self.responder.clone(), introspection, types: self.types.clone() }
     }
 }
 
-impl<S: ServiceInterface> Convert<(S::Request, Reply<S::Response>), S::Request, Value<S::Response>> for Answering<S> {
-    type Kept = Reply<S::Response>;
-
-    fn open(&self, item: (S::Request, Reply<S::Response>)) -> (S::Request, Reply<S::Response>) {
-        let (request, reply) = item;
-        if let Some(event) = self.introspection.of_request(&request) {
+impl<T: ServiceTypes> Answering<T> {
+    /// Tells introspection of a request that was taken.
+    pub(crate) fn received(&self, request: &T::Request, reply: &Reply<T::Response>) {
+        if let Some(event) = self.introspection.of_request(request) {
             event.publish(ServiceEventInfo::REQUEST_RECEIVED, reply.request_id());
         }
-        (request, reply)
     }
 
-    fn close(&self, reply: Reply<S::Response>, response: S::Response) {
+    /// Sends a response, and tells introspection of it. One that cannot be sent is logged and counted.
+    pub(crate) fn send(&self, reply: Reply<T::Response>, response: T::Response) {
+        if let Err(reason) = self.types.check_response(&response) {
+            self.responder.refuse(reply, &reason);
+            return;
+        }
         let event = self.introspection.of_response(&response);
         let id = reply.request_id();
         self.responder.send(reply, response);
@@ -133,48 +144,62 @@ impl<S: ServiceInterface> Convert<(S::Request, Reply<S::Response>), S::Request, 
     }
 }
 
+impl<T: ServiceTypes> Convert<(T::Request, Reply<T::Response>), T::Request, Value<T::Response>> for Answering<T> {
+    type Kept = Reply<T::Response>;
+
+    fn open(&self, item: (T::Request, Reply<T::Response>)) -> (T::Request, Reply<T::Response>) {
+        let (request, reply) = item;
+        self.received(&request, &reply);
+        (request, reply)
+    }
+
+    fn close(&self, reply: Reply<T::Response>, response: T::Response) {
+        self.send(reply, response);
+    }
+}
+
 /// A server before it has its callback.
-pub(crate) struct Draft<S: ServiceInterface> {
+pub(crate) struct Draft<T: ServiceTypes> {
     options: EntityOptions,
-    requests: Requests<S>,
+    requests: Requests<T::Decoder, T::Response>,
     resolved: FullName,
-    introspection: Arc<Introspection<S>>,
+    answering: Answering<T>,
     registration: Registration,
 }
 
-impl<S: ServiceInterface> Draft<S> {
-    pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions) -> Result<Self, ServiceError> {
+impl<T: ServiceTypes> Draft<T> {
+    pub(crate) fn on(node: &Node, group: &dyn Group, options: ServiceOptions, types: T) -> Result<Self, ServiceError> {
         let ServiceOptions { common, service, qos } = options;
         let resolved = node.resolve_service(&service)?;
-        let service_type = TypeName::of_service::<S>()?;
+        let service_type = types.type_name()?;
         let name = common.name_in(group, &service);
         let (options, qos) = common.into_entity(name.clone(), qos, |name| group.deployed_depth(name));
         qos.check_depth(&name)?;
         let unsent = Arc::default();
-        let created = node.link().create_service(&resolved, &service_type, &qos, &unsent);
+        let decoder = (types.decoder(), T::ARE_DYNAMIC);
+        let created = node.link().create_service(&resolved, &service_type, &qos, &unsent, decoder);
         let requests = created.map_err(|reason| ServiceError::Refused { service: service.clone(), reason })?;
         let responder = Responder { service: service.into(), unsent };
         let presence = node.enter(EndpointKind::Server, &resolved, &service_type, &qos);
-        let introspection = Arc::new(Introspection::new(resolved.clone()));
-        let told: Arc<dyn Introspected> = Arc::<Introspection<S>>::clone(&introspection);
+        let introspection = Arc::new(Introspection::new(resolved.clone(), types.clone()));
+        let told: Arc<dyn Introspected> = Arc::<Introspection<T>>::clone(&introspection);
+        let answering = Answering { responder: responder.clone(), introspection, types };
         let registration = Registration { responder, introspection: told, _presence: presence, node: node.clone() };
-        Ok(Self { options, requests, resolved, introspection, registration })
+        Ok(Self { options, requests, resolved, answering, registration })
     }
 
-    /// Returns the sender of responses that tells introspection of them.
-    pub(crate) fn answering(&self) -> Answering<S> {
-        let responder = self.registration.responder.clone();
-        Answering { responder, introspection: Arc::clone(&self.introspection) }
+    /// Returns the sender of responses, which tells introspection of requests and responses.
+    pub(crate) fn answering(&self) -> Answering<T> {
+        self.answering.clone()
     }
 
-    /// Creates the server: `create` creates its entity from the options, the source of requests and the sender of
-    /// responses.
+    /// Creates the server: `create` creates its entity from the options and the source of requests.
     pub(crate) fn finish(
         self,
-        create: impl FnOnce(EntityOptions, Requests<S>, Responder) -> Result<Entity, SourceError>,
+        create: impl FnOnce(EntityOptions, Requests<T::Decoder, T::Response>) -> Result<Entity, SourceError>,
     ) -> Result<Service, ServiceError> {
         let Self { options, requests, resolved, registration, .. } = self;
-        let entity = create(options, requests, registration.responder.clone())?;
+        let entity = create(options, requests)?;
         let node = &registration.node;
         node.link().recorder().declare(|| Declaration::Service {
             node: node.fully_qualified_name(),

@@ -1,6 +1,7 @@
 //! The client's end of a service.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::task::{self, Poll, ready};
@@ -10,6 +11,7 @@ use rospin_engine::Context;
 use rospin_wire::cdr::{from_shared_payload, to_payload};
 use serde::de::DeserializeOwned;
 
+use super::doors::Doors;
 use super::refused;
 use super::service::Asked;
 use crate::error::CallError;
@@ -44,14 +46,25 @@ pub(crate) struct ClientLink<S: ServiceInterface> {
 }
 
 enum End<S: ServiceInterface> {
-    InProcess { client: rospin_engine::Client<Asked<S::Request>, S::Response>, numbers: Numbers },
-    Network { end: Box<dyn ClientEnd>, undecodable: Arc<AtomicU64> },
+    InProcess {
+        client: rospin_engine::Client<Asked<S::Request>, S::Response>,
+        numbers: Numbers,
+        /// The way to a dynamic server.
+        doors: Arc<Doors>,
+        undecodable: Arc<AtomicU64>,
+    },
+    Network {
+        end: Box<dyn ClientEnd>,
+        undecodable: Arc<AtomicU64>,
+    },
 }
 
 impl<S: ServiceInterface> ClientLink<S> {
     pub(super) fn in_process(context: &Context, service: &FullName) -> Result<Self, Refused> {
         let client = context.create_local_client(service.as_str()).map_err(refused)?;
-        Ok(Self { service: service.as_str().into(), end: End::InProcess { client, numbers: Numbers::new() } })
+        let (numbers, doors, undecodable) = (Numbers::new(), context.shared(), Arc::default());
+        let end = End::InProcess { client, numbers, doors, undecodable };
+        Ok(Self { service: service.as_str().into(), end })
     }
 
     pub(super) fn network(service: &FullName, end: Box<dyn ClientEnd>) -> Self {
@@ -61,22 +74,31 @@ impl<S: ServiceInterface> ClientLink<S> {
     /// Sends a request, without waiting for the server.
     pub(crate) fn call(&self, request: S::Request) -> Call<S::Response> {
         let service = Arc::clone(&self.service);
+        let encode = || {
+            let not_sent = |reason: String| CallError::NotSent { service: self.service.to_string(), reason };
+            to_payload(&request).map_err(|error| not_sent(error.to_string()))
+        };
         match &self.end {
-            End::InProcess { client, numbers } => {
+            End::InProcess { client, numbers, doors, undecodable } => {
                 let id = numbers.next();
-                let state = CallState::InProcess(client.call(Asked { id, request }));
-                Call { service, id: Some(id), state }
-            }
-            End::Network { end, undecodable } => {
-                let not_sent = |reason: String| CallError::NotSent { service: service.to_string(), reason };
-                let payload = to_payload(&request).map_err(|error| not_sent(error.to_string()));
-                match payload.and_then(|payload| end.call(payload)) {
-                    Ok(SentRequest { id, response }) => {
-                        Call { service, id: Some(id), state: CallState::Network(response, Arc::clone(undecodable)) }
+                let Some(door) = doors.of_dynamic(&self.service) else {
+                    let state = CallState::InProcess(client.call(Asked { id, request }));
+                    return Call { service, id: Some(id), state };
+                };
+                match encode() {
+                    Ok(payload) => {
+                        let state = CallState::Encoded(door(id, payload.into()), Arc::clone(undecodable));
+                        Call { service, id: Some(id), state }
                     }
                     Err(error) => Call { service, id: None, state: CallState::Failed(Some(error)) },
                 }
             }
+            End::Network { end, undecodable } => match encode().and_then(|payload| end.call(payload)) {
+                Ok(SentRequest { id, response }) => {
+                    Call { service, id: Some(id), state: CallState::Encoded(response, Arc::clone(undecodable)) }
+                }
+                Err(error) => Call { service, id: None, state: CallState::Failed(Some(error)) },
+            },
         }
     }
 
@@ -84,7 +106,7 @@ impl<S: ServiceInterface> ClientLink<S> {
     /// identified.
     pub(crate) fn undecodable(&self) -> u64 {
         match &self.end {
-            End::InProcess { .. } => 0,
+            End::InProcess { undecodable, .. } => undecodable.load(Ordering::Relaxed),
             End::Network { end, undecodable } => end.unreadable() + undecodable.load(Ordering::Relaxed),
         }
     }
@@ -93,16 +115,26 @@ impl<S: ServiceInterface> ClientLink<S> {
 impl<S: ServiceInterface> Matches for ClientLink<S> {
     fn count(&self) -> usize {
         match &self.end {
-            End::InProcess { client, .. } => client.service_is_ready().into(),
+            End::InProcess { client, doors, .. } => {
+                let is_ready = client.service_is_ready() || doors.of_dynamic(&self.service).is_some();
+                is_ready.into()
+            }
             End::Network { end, .. } => end.count(),
         }
     }
 
     fn wait(&self) -> Awaited<()> {
         match &self.end {
-            End::InProcess { client, .. } => {
+            End::InProcess { client, doors, .. } => {
                 let client = client.clone();
-                Box::pin(async move { client.wait_for_service().await })
+                let mut dynamic = Box::pin(Arc::clone(doors).wait_for_dynamic(Arc::clone(&self.service)));
+                Box::pin(async move {
+                    let mut server = pin!(client.wait_for_service());
+                    poll_fn(|cx| {
+                        if dynamic.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { server.as_mut().poll(cx) }
+                    })
+                    .await;
+                })
             }
             End::Network { end, .. } => end.wait(),
         }
@@ -126,7 +158,7 @@ impl<T> Call<T> {
 
 enum CallState<T> {
     InProcess(rospin_engine::Call<T>),
-    Network(Awaited<Result<Bytes, CallError>>, Arc<AtomicU64>),
+    Encoded(Awaited<Result<Bytes, CallError>>, Arc<AtomicU64>),
     /// The error is taken when it is returned.
     Failed(Option<CallError>),
 }
@@ -155,7 +187,7 @@ impl<T: DeserializeOwned> Future for Call<T> {
                 None => return Poll::Pending,
             },
             CallState::InProcess(call) => ready!(Pin::new(call).poll(cx)).map_err(|error| called(error, &this.service)),
-            CallState::Network(response, undecodable) => ready!(response.as_mut().poll(cx)).and_then(|payload| {
+            CallState::Encoded(response, undecodable) => ready!(response.as_mut().poll(cx)).and_then(|payload| {
                 from_shared_payload(&payload).map_err(|error| {
                     undecodable.fetch_add(1, Ordering::Relaxed);
                     log::error!(target: "rospin", "a response of service `{}` is lost: {error}", this.service);

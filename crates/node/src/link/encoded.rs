@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::call::Numbers;
 use super::doors::Doors;
 use crate::error::CallError;
 use crate::matches::{Awaited, Matches};
-use crate::middleware::ClientEnd;
+use crate::middleware::{ClientEnd, SentRequest};
 use crate::names::FullName;
 
 /// The link of a client that knows the types only at run time to the servers of its service.
@@ -32,19 +30,15 @@ impl EncodedClientLink {
     }
 
     /// Sends an encoded request, without waiting for the server.
-    pub(crate) fn call(&self, payload: Vec<u8>) -> Awaited<Result<Bytes, CallError>> {
+    pub(crate) fn call(&self, payload: Vec<u8>) -> Result<SentRequest, CallError> {
         match &self.end {
-            End::InProcess { doors, numbers } => match doors.of(&self.service) {
-                Some(door) => door(numbers.next(), payload.into()),
-                None => {
-                    let unavailable = CallError::Unavailable { service: self.service.clone() };
-                    Box::pin(async { Err(unavailable) })
-                }
-            },
-            End::Network(end) => match end.call(payload) {
-                Ok(sent) => sent.response,
-                Err(error) => Box::pin(async { Err(error) }),
-            },
+            End::InProcess { doors, numbers } => {
+                let unavailable = || CallError::Unavailable { service: self.service.clone() };
+                let door = doors.of(&self.service).ok_or_else(unavailable)?;
+                let id = numbers.next();
+                Ok(SentRequest { id, response: door(id, payload.into()) })
+            }
+            End::Network(end) => end.call(payload),
         }
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use rospin_engine::{Context, Recorder};
+use serde::Serialize;
 
 pub(crate) use call::{Call, ClientLink};
 pub(crate) use encoded::EncodedClientLink;
@@ -94,16 +95,20 @@ impl Link {
         Ok((messages, matches, events))
     }
 
-    pub(crate) fn create_service<S: ServiceInterface>(
+    pub(crate) fn create_service<D: Decode, R: Serialize + Send + 'static>(
         &self,
         service: &FullName,
         service_type: &TypeName,
         qos: &Qos,
         unsent: &Arc<AtomicU64>,
-    ) -> Result<Requests<S>, Refused> {
+        (decoder, is_dynamic): (D, bool),
+    ) -> Result<Requests<D, R>, Refused> {
         match &self.network {
-            None => Requests::in_process(&self.context, service, qos),
-            Some(node) => Ok(Requests::Network(node.create_service(service, service_type, qos, unsent)?)),
+            None => Requests::in_process(&self.context, service, qos, decoder, is_dynamic),
+            Some(node) => {
+                let source = node.create_service(service, service_type, qos, unsent)?;
+                Ok(Requests::Network { source, decoder })
+            }
         }
     }
 

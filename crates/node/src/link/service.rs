@@ -1,17 +1,23 @@
 //! The server's end of a service.
 
 use rospin_engine::{Closer, Context, Notifier, Pending, RequestQueue, ServiceOptions, Source, TakeError};
-use rospin_wire::cdr::{from_shared_payload, to_payload};
+use rospin_wire::cdr::to_payload;
 use serde::Serialize;
 
 use super::doors::{Doors, OpenDoor};
 use super::{contain, depth, refused};
 use crate::error::Refused;
 use crate::info::RequestId;
-use crate::message::ServiceInterface;
+use crate::message::Decode;
 use crate::middleware::{ReplyEnd, RequestSource};
 use crate::names::FullName;
 use crate::qos::Qos;
+
+/// Returns the name of the queue of a service's requests in this process. Those of dynamic types have one of their own,
+/// since a queue has one type.
+pub(super) fn queue_name(service: &FullName, is_dynamic: bool) -> String {
+    if is_dynamic { format!("{service} (dynamic)") } else { service.as_str().to_owned() }
+}
 
 /// A request between two ends of this process.
 pub(crate) struct Asked<R> {
@@ -19,28 +25,34 @@ pub(crate) struct Asked<R> {
     pub(super) request: R,
 }
 
-/// The requests of a server.
-pub(crate) enum Requests<S: ServiceInterface> {
-    InProcess { queue: RequestQueue<Asked<S::Request>, S::Response>, _door: OpenDoor },
-    Network(RequestSource),
+/// The requests of a server, whose responses are of the type `R`.
+pub(crate) enum Requests<D: Decode, R: Serialize + Send + 'static> {
+    InProcess { queue: RequestQueue<Asked<D::Message>, R>, _door: OpenDoor },
+    Network { source: RequestSource, decoder: D },
 }
 
-impl<S: ServiceInterface> Requests<S> {
-    pub(super) fn in_process(context: &Context, service: &FullName, qos: &Qos) -> Result<Self, Refused> {
-        let options = ServiceOptions::new(service.as_str()).keep_last(depth(qos));
+impl<D: Decode, R: Serialize + Send + 'static> Requests<D, R> {
+    pub(super) fn in_process(
+        context: &Context,
+        service: &FullName,
+        qos: &Qos,
+        decoder: D,
+        is_dynamic: bool,
+    ) -> Result<Self, Refused> {
+        let options = ServiceOptions::new(queue_name(service, is_dynamic)).keep_last(depth(qos));
         let queue = context.create_local_request_queue(options).map_err(refused)?;
-        Ok(Self::InProcess { queue, _door: Doors::open::<S>(context, service)? })
+        Ok(Self::InProcess { queue, _door: Doors::open::<D, R>(context, service, decoder, is_dynamic)? })
     }
 }
 
-impl<S: ServiceInterface> Source for Requests<S> {
-    type Item = (S::Request, Reply<S::Response>);
+impl<D: Decode, R: Serialize + Send + 'static> Source for Requests<D, R> {
+    type Item = (D::Message, Reply<R>);
     type Attachment = ();
 
     fn attach(&mut self, notifier: Notifier) -> Result<(), TakeError> {
         match self {
             Self::InProcess { queue, .. } => queue.attach(notifier),
-            Self::Network(source) => source.attach(notifier),
+            Self::Network { source, .. } => source.attach(notifier),
         }
     }
 
@@ -50,9 +62,9 @@ impl<S: ServiceInterface> Source for Requests<S> {
                 let taken = Source::try_take(queue)?;
                 Ok(taken.map(|(Asked { id, request }, reply)| (request, Reply::InProcess(id, reply))))
             }
-            Self::Network(source) => {
+            Self::Network { source, decoder } => {
                 let Some((payload, end)) = source.try_take()? else { return Ok(None) };
-                match contain(|| from_shared_payload(&payload)) {
+                match contain(|| decoder.decode(&payload)) {
                     Ok(request) => Ok(Some((request, Reply::Network(end)))),
                     Err(error) => {
                         end.refuse(&error.to_string());
@@ -66,14 +78,14 @@ impl<S: ServiceInterface> Source for Requests<S> {
     fn pending(&self) -> Pending {
         match self {
             Self::InProcess { queue, .. } => queue.pending(),
-            Self::Network(source) => source.pending(),
+            Self::Network { source, .. } => source.pending(),
         }
     }
 
     fn closer(&self) -> Option<Closer> {
         match self {
             Self::InProcess { queue, .. } => queue.closer(),
-            Self::Network(source) => source.closer(),
+            Self::Network { source, .. } => source.closer(),
         }
     }
 }
@@ -101,6 +113,15 @@ impl<T: Serialize + Send + 'static> Reply<T> {
                 Ok(())
             }
             Self::Network(end) => end.send(to_payload(&response).map_err(refused)?),
+        }
+    }
+
+    /// Tells the client, where the middleware can do that, that there is no response.
+    pub(crate) fn refuse(self, reason: &str) {
+        match self {
+            // The client learns it when the reply is dropped.
+            Self::InProcess(..) => {}
+            Self::Network(end) => end.refuse(reason),
         }
     }
 }

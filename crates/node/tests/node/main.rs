@@ -11,6 +11,7 @@ mod dynamic;
 mod events;
 mod hostile;
 mod in_process;
+mod introspection;
 mod late_subscriptions;
 mod lifecycle;
 mod local_topics;

@@ -5,16 +5,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rospin_engine::{Executor, LossCause};
-use rospin_node::dynamic::{AskTypeError, DynamicMessage, DynamicPublisher, MessageType, Value};
+use rospin_node::dynamic::{AskTypeError, DynamicMessage, DynamicPublisher, MessageType, ServiceType, Value};
 use rospin_node::interfaces::field_type as id;
 use rospin_node::interfaces::type_description_interfaces::{
     Field, FieldType, IndividualTypeDescription, TypeDescription,
 };
-use rospin_node::{Message, NodeOptions, PublishError, Subscription, SubscriptionOptions};
+use rospin_node::{Message, NodeOptions, PublishError, ServiceInterface, Subscription, SubscriptionOptions};
 use serde::{Deserialize, Serialize};
 
 use super::fixture::Fixture;
-use super::messages::{Number, Text};
+use super::messages::{AddTwoInts, Number, Sum, Summands, Text};
 use super::seen::Seen;
 use super::world::World;
 
@@ -43,6 +43,57 @@ fn numbers() -> MessageType {
 /// Returns the type of [`Text`].
 pub(crate) fn texts() -> MessageType {
     of(individual(Text::TYPE, vec![field("data", id::STRING)]), vec![])
+}
+
+/// Returns a field of a described type.
+fn nested(name: &str, of: &str, offset: u8, capacity: u64) -> Field {
+    let mut field = field(name, id::NESTED_TYPE + offset);
+    field.r#type.capacity = capacity;
+    of.clone_into(&mut field.r#type.nested_type_name);
+    field
+}
+
+/// Returns the type of [`AddTwoInts`].
+pub(crate) fn sums() -> ServiceType {
+    let [request, response, event] =
+        ["Request", "Response", "Event"].map(|part| format!("{}_{part}", AddTwoInts::TYPE));
+    let (info, time) = ("service_msgs/msg/ServiceEventInfo", "builtin_interfaces/msg/Time");
+    let mut client = field("client_gid", id::UINT8 + id::ARRAY);
+    client.r#type.capacity = 16;
+    let told =
+        vec![field("event_type", id::UINT8), nested("stamp", time, 0, 0), client, field("sequence_number", id::INT64)];
+    let events = vec![
+        nested("info", info, 0, 0),
+        nested("request", &request, id::BOUNDED_SEQUENCE, 1),
+        nested("response", &response, id::BOUNDED_SEQUENCE, 1),
+    ];
+    let parts = vec![
+        nested("request_message", &request, 0, 0),
+        nested("response_message", &response, 0, 0),
+        nested("event_message", &event, 0, 0),
+    ];
+    let description = TypeDescription {
+        type_description: individual(AddTwoInts::TYPE, parts),
+        referenced_type_descriptions: vec![
+            individual(time, vec![field("sec", id::INT32), field("nanosec", id::UINT32)]),
+            individual(&event, events),
+            individual(&request, vec![field("a", id::INT64), field("b", id::INT64)]),
+            individual(&response, vec![field("sum", id::INT64)]),
+            individual(info, told),
+        ],
+    };
+    let found = ServiceType::from_description(&description).expect("a service");
+    assert_eq!(Some(found.hash()), AddTwoInts::TYPE_HASH);
+    assert_eq!(found.event().map(MessageType::hash), AddTwoInts::EVENT_TYPE_HASH);
+    found
+}
+
+/// Answers a request to add two numbers.
+pub(crate) fn answer_sum(request: DynamicMessage) -> DynamicMessage {
+    let mut answer = DynamicMessage::new(sums().response());
+    let summands = ["a", "b"].map(|name| request.get::<i64>(name).expect("a summand"));
+    answer.set("sum", summands[0] + summands[1]).expect("a sum");
+    answer
 }
 
 /// Returns a dynamic message like [`Number`].
@@ -325,6 +376,31 @@ pub fn a_type_is_learned_from_who_publishes_it<F: Fixture>() {
         world.wait("it is heard", heard.until_has(filled(2)));
     });
     assert_eq!(server.missed(), 0);
+}
+
+/// A server of a dynamic type answers clients of Rust types, and dynamic clients call such servers.
+pub fn dynamic_and_typed_ends_call_each_other<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let group = main.create_group("servers", ());
+    let on = world.here.on(&group);
+    let of = sums();
+    let _dynamic = on.create_dynamic_service("dynamic", &of, answer_sum).unwrap();
+    let _typed = on.create_service("typed", |summands: Summands| summands.add()).unwrap();
+    world.spinning(&[&main], || {
+        for service in ["dynamic", "typed"] {
+            let typed = world.there.create_client::<AddTwoInts>(service).unwrap();
+            let dynamic = world.there.create_dynamic_client(service, &of).unwrap();
+            world.wait("the server is there", typed.wait_for_service());
+            world.wait("the server is there", dynamic.wait_for_service());
+            let response = world.wait("the answer comes", typed.call(Summands { a: 2, b: 3 }));
+            assert_eq!(response, Ok(Sum { sum: 5 }));
+            let mut request = DynamicMessage::new(of.request());
+            request.set("a", 4).unwrap();
+            let response = world.wait("the answer comes", dynamic.call(&request)).unwrap();
+            assert_eq!(response.get::<i64>("sum"), Ok(4));
+        }
+    });
 }
 
 /// Types without a hash, as all are on Humble: a dynamic type that was learned from such a publisher meets it, and one

@@ -1,14 +1,18 @@
 //! Service introspection: clients and servers publish their calls.
 
 use rospin_engine::{Executor, Time};
+use rospin_node::dynamic::DynamicMessage;
 use rospin_node::interfaces::service_msgs::ServiceEventInfo;
 use rospin_node::{
-    Client, Durability, Gid, Node, Qos, Service, ServiceEvent, ServiceIntrospectionState, Subscription,
+    Client, Durability, Gid, Message, Node, Qos, Service, ServiceEvent, ServiceIntrospectionState, Subscription,
     SubscriptionOptions,
 };
+use serde::{Deserialize, Serialize};
 
+use super::acting::{ACTION, reach, serve};
+use super::dynamic::{answer_sum, sums};
 use super::fixture::Fixture;
-use super::messages::{AddTwoInts, Sum, Summands};
+use super::messages::{AddTwoInts, Fibonacci, FibonacciGoal, Sum, Summands};
 use super::seen::Seen;
 use super::world::World;
 
@@ -45,11 +49,16 @@ fn latched() -> Qos {
 
 /// Listens to the events on `node`.
 fn listen(node: &Node, main: &Executor) -> (Seen<Event>, Subscription) {
+    listen_to(node, main, TOPIC)
+}
+
+/// Listens to the events on `topic`.
+fn listen_to<M: Message>(node: &Node, main: &Executor, topic: &str) -> (Seen<M>, Subscription) {
     let group = main.create_group("events", ());
     let events = Seen::new();
     let log = events.clone();
-    let options = SubscriptionOptions::new(TOPIC).qos(latched());
-    let subscription = node.on(&group).create_subscription(options, move |event: Event| log.push(event)).unwrap();
+    let options = SubscriptionOptions::new(topic).qos(latched());
+    let subscription = node.on(&group).create_subscription(options, move |event: M| log.push(event)).unwrap();
     (events, subscription)
 }
 
@@ -181,4 +190,77 @@ pub fn each_end_tells_its_own_events<F: Fixture>() {
     let kinds: Vec<_> = watched.events.all().iter().map(|event| event.info.event_type).collect();
     let [received, sent] = [ServiceEventInfo::REQUEST_RECEIVED, ServiceEventInfo::RESPONSE_SENT];
     assert_eq!(kinds, [received, sent, received, sent]);
+}
+
+/// Clients and servers whose types are known only at run time tell their calls as others do.
+pub fn dynamic_ends_tell_their_calls<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let group = main.create_group("server", ());
+    let of = sums();
+    let server = world.here.on(&group).create_dynamic_service(SERVICE, &of, answer_sum).unwrap();
+    let client = world.there.create_dynamic_client(SERVICE, &of).unwrap();
+    world.wait("the server is there", client.wait_for_service());
+    let (events, subscription) = listen(&world.there, &main);
+    let state = ServiceIntrospectionState::Contents;
+    server.configure_introspection(latched(), state).unwrap();
+    client.configure_introspection(latched(), state).unwrap();
+    world.spinning(&[&main], || {
+        world.until("events are heard", || subscription.publisher_count() == 2);
+        let mut request = DynamicMessage::new(of.request());
+        request.set("a", 3).unwrap();
+        request.set("b", 4).unwrap();
+        let response = world.wait("the answer comes", client.call(&request)).unwrap();
+        assert_eq!(response.get::<i64>("sum"), Ok(7));
+        world.wait("the call is told", events.until_count(4));
+    });
+    let call = call_of(&events);
+    for event in &call {
+        assert_eq!(event.info.client_gid, call[0].info.client_gid);
+        assert_eq!(event.info.sequence_number, call[0].info.sequence_number);
+    }
+    assert_eq!([&call[0].request, &call[1].request], [&[Summands { a: 3, b: 4 }]; 2]);
+    assert_eq!([&call[2].response, &call[3].response], [&[Sum { sum: 7 }]; 2]);
+}
+
+/// The event of a goal that is sent, as ROS 2 has it.
+#[derive(Clone, Serialize, Deserialize)]
+struct GoalEvent {
+    info: ServiceEventInfo,
+    /// The goals' ids, and the goals.
+    request: Vec<([u8; 16], FibonacciGoal)>,
+    /// True if the goal was accepted, and when that was.
+    response: Vec<(bool, (i32, u32))>,
+}
+
+impl Message for GoalEvent {
+    const TYPE: &str = <Fibonacci as rospin_node::Action>::TYPE;
+    const TYPE_SUFFIX: &str = "_SendGoal_Event";
+}
+
+/// Clients and servers of an action tell what happens on its services.
+pub fn goals_are_told_by_both_ends<F: Fixture>() {
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let server = serve(&world.here, &main, reach);
+    let client = world.action_client(&world.there, &main);
+    let topic = format!("{ACTION}/_action/send_goal/_service_event");
+    let (events, subscription) = listen_to::<GoalEvent>(&world.there, &main, &topic);
+    let state = ServiceIntrospectionState::Contents;
+    server.configure_introspection(latched(), state).unwrap();
+    client.configure_introspection(latched(), state).unwrap();
+    world.spinning(&[&main], || {
+        world.until("events are heard", || subscription.publisher_count() == 2);
+        world.wait("the server is there", client.wait_for_server());
+        let goal = world.goal(&client, 4);
+        world.outcome(&goal);
+        world.wait("the goal is told", events.until_count(4));
+    });
+    let mut events = events.all();
+    events.sort_by_key(|event| event.info.event_type);
+    let kinds: Vec<_> = events.iter().map(|event| event.info.event_type).collect();
+    assert_eq!(kinds, [0, 1, 2, 3]);
+    assert_eq!(events[0].request[0].1, FibonacciGoal { order: 4 });
+    assert_eq!(events[0].request, events[1].request);
+    assert!(events[2].response[0].0 && events[3].response == events[2].response);
 }

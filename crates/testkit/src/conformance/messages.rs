@@ -79,6 +79,8 @@ impl ServiceInterface for AddTwoInts {
     type Response = Sum;
     const TYPE: &str = "example_interfaces/srv/AddTwoInts";
     const TYPE_HASH: Option<&str> = Some("RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a");
+    const EVENT_TYPE_HASH: Option<&str> =
+        Some("RIHS01_32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8");
 }
 
 impl ServicePart<AddTwoInts> for Summands {}

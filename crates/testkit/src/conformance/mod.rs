@@ -162,6 +162,8 @@ macro_rules! conformance {
                 requests_without_a_server_are_not_told
                 contents_are_told_only_if_asked_for
                 each_end_tells_its_own_events
+                dynamic_ends_tell_their_calls
+                goals_are_told_by_both_ends
             }
             sim_time {
                 timers_follow_the_clock
@@ -177,6 +179,7 @@ macro_rules! conformance {
                 dynamic_subscriptions_are_of_any_group
                 dynamic_messages_beyond_the_depth_are_counted
                 messages_of_another_type_than_the_dynamic_one_are_counted
+                dynamic_and_typed_ends_call_each_other
                 a_type_is_learned_from_who_publishes_it
                 dynamic_ends_meet_types_without_a_hash
                 a_node_that_does_not_tell_a_type_is_named

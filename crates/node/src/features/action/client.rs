@@ -23,6 +23,7 @@ use crate::graph::{EndpointKind, Presence};
 use crate::group::Group;
 use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
+use crate::introspection::ServiceIntrospectionState;
 use crate::link::{Attributed, Messages, Values};
 use crate::matches::Matches;
 use crate::message::Message;
@@ -350,6 +351,49 @@ impl<A: Action> ActionClient<A> {
 
     pub(crate) fn result_client(&self) -> &Client<GetResult<A>> {
         &self.0.get_result
+    }
+
+    /// Publishes this client's calls of the action's three services on the topics `_service_event` below their names, see
+    /// [`Client::configure_introspection`](crate::Client::configure_introspection).
+    ///
+    /// ```
+    /// use rospin::action::{CancelResponse, GoalHandle, GoalResponse};
+    /// use rospin::dynamic::DynamicMessage;
+    /// use rospin::monitoring::ServiceIntrospectionState;
+    /// use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciGoal, FibonacciResult};
+    /// use rospin::{Context, ContextOptions, Qos, Ros, SpinOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("counter")?;
+    /// let _server = node.create_action_server(
+    ///     "fibonacci",
+    ///     |_, _: &FibonacciGoal| GoalResponse::AcceptAndExecute,
+    ///     |_, _| CancelResponse::Accept,
+    ///     async |goal: GoalHandle<Fibonacci>| goal.succeed(FibonacciResult { sequence: vec![0, 1] }),
+    /// )?;
+    /// let client = node.create_action_client::<Fibonacci>("fibonacci")?;
+    /// client.configure_introspection(Qos::default(), ServiceIntrospectionState::Contents)?;
+    ///
+    /// let topic = "fibonacci/_action/send_goal/_service_event";
+    /// let event = ros.spin_until(node.message_type_of(&ros.executor().handle(), topic))??;
+    /// let seen = node.create_group("seen", Vec::new())?;
+    /// let _subscription =
+    ///     seen.create_dynamic_subscription(topic, &event, |seen: &mut Vec<DynamicMessage>, event: DynamicMessage| {
+    ///         seen.push(event);
+    ///     })?;
+    /// ros.spin_until(async { client.send_goal(FibonacciGoal { order: 2 }).await?.result().await })??;
+    /// ros.executor().spin(SpinOptions::spin_all())?;
+    /// assert_eq!(seen.into_payload().unwrap()[0].get::<i32>("request[0].goal.order")?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the middleware refuses a publisher. The publishers before it are there then.
+    pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
+        let inner = &*self.0;
+        inner.send_goal.configure_introspection(qos.clone(), state)?;
+        inner.cancel_goal.configure_introspection(qos.clone(), state)?;
+        inner.get_result.configure_introspection(qos, state)
     }
 
     /// Returns true if each of the action's five parts (three services, two topics) is matched with a server's, as far

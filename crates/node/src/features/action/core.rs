@@ -9,7 +9,7 @@ use rospin_wire::Action;
 use super::book::{Asked, Book, Finished, NoRoom, Selected};
 use super::goal::{GoalHandle, Kept, Outlet};
 use super::id::GoalId;
-use super::parts::{FeedbackMessage, GetResultResponse};
+use super::parts::{FeedbackMessage, GetResult, GetResultResponse};
 use super::signal::Signal;
 use super::state::{GoalEvent, GoalState};
 use crate::error::PublishError;
@@ -17,18 +17,19 @@ use crate::interfaces::action_msgs::{GoalInfo, GoalStatus, GoalStatusArray};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
 use crate::publisher::Publisher;
-use crate::service::Responder;
+use crate::service::Answering;
+use crate::service_types::RustTypes;
 use crate::sync::{Mutex, MutexGuard};
 
 /// Client that waits for a result.
 pub(crate) struct Waiting<A: Action> {
-    pub(crate) responder: Responder,
+    pub(crate) answering: Answering<RustTypes<GetResult<A>>>,
     pub(crate) reply: Reply<GetResultResponse<A::Result>>,
 }
 
 impl<A: Action> Waiting<A> {
     fn answer(self, status: i8, result: A::Result) {
-        self.responder.send(self.reply, GetResultResponse { status, result });
+        self.answering.send(self.reply, GetResultResponse { status, result });
     }
 }
 

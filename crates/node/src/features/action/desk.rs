@@ -8,13 +8,14 @@ use super::accepted::Accepted;
 use super::book::Selected;
 use super::core::{Core, Waiting};
 use super::id::GoalId;
-use super::parts::{GetResultRequest, GetResultResponse, SendGoalRequest, SendGoalResponse};
+use super::parts::{GetResult, GetResultRequest, GetResultResponse, SendGoal, SendGoalRequest, SendGoalResponse};
 use super::server::{CancelResponse, GoalResponse};
 use super::state::GoalState;
-use crate::interfaces::action_msgs::{CancelGoalRequest, CancelGoalResponse, GoalInfo};
+use crate::interfaces::action_msgs::{CancelGoal, CancelGoalRequest, CancelGoalResponse, GoalInfo};
 use crate::interfaces::builtin_interfaces::Time;
 use crate::link::Reply;
-use crate::service::Responder;
+use crate::service::Answering;
+use crate::service_types::RustTypes;
 
 /// Handling of an action server's requests, which the server's entities share. Cheap to clone.
 pub(crate) struct Desk<A: Action> {
@@ -26,18 +27,19 @@ impl<A: Action> Desk<A> {
     /// Answers a request to execute a goal, and queues the goal if it is accepted.
     pub(crate) fn send_goal(
         &self,
-        responder: &Responder,
+        answering: &Answering<RustTypes<SendGoal<A>>>,
         request: SendGoalRequest<A::Goal>,
         reply: Reply<SendGoalResponse>,
         decide: impl FnOnce(GoalId, &A::Goal) -> GoalResponse,
     ) {
+        answering.received(&request, &reply);
         let SendGoalRequest { goal_id, goal } = request;
         let id = GoalId::from(goal_id);
         let response = if self.core.check(id) { decide(id, &goal) } else { GoalResponse::Reject };
         let is_deferred = response == GoalResponse::AcceptAndDefer;
         let accepted = if response == GoalResponse::Reject { None } else { self.core.accept(id, goal, is_deferred) };
         let stamp = accepted.as_ref().map_or(Time::ZERO, |(stamp, _)| *stamp);
-        responder.send(reply, SendGoalResponse { accepted: accepted.is_some(), stamp });
+        answering.send(reply, SendGoalResponse { accepted: accepted.is_some(), stamp });
         if let Some((_, handle)) = accepted {
             self.accepted.push(handle);
         }
@@ -46,11 +48,12 @@ impl<A: Action> Desk<A> {
     /// Answers a request to cancel, after asking the user about each goal that it means and that is not canceling yet.
     pub(crate) fn cancel_goal(
         &self,
-        responder: &Responder,
+        answering: &Answering<RustTypes<CancelGoal>>,
         request: &CancelGoalRequest,
         reply: Reply<CancelGoalResponse>,
         mut decide: impl FnMut(GoalId, &A::Goal) -> CancelResponse,
     ) {
+        answering.received(request, &reply);
         let mut is_rejected = false;
         let (return_code, goals_canceling) = match self.core.select(&request.goal_info) {
             Selected::Unknown => (CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID, Vec::new()),
@@ -76,17 +79,18 @@ impl<A: Action> Desk<A> {
                 (code, canceling)
             }
         };
-        responder.send(reply, CancelGoalResponse { return_code, goals_canceling });
+        answering.send(reply, CancelGoalResponse { return_code, goals_canceling });
     }
 
     /// Answers a request for a result, now or when the goal has ended.
     pub(crate) fn get_result(
         &self,
-        responder: &Responder,
+        answering: &Answering<RustTypes<GetResult<A>>>,
         request: GetResultRequest,
         reply: Reply<GetResultResponse<A::Result>>,
     ) {
-        self.core.ask(request.goal_id.into(), Waiting { responder: responder.clone(), reply });
+        answering.received(&request, &reply);
+        self.core.ask(request.goal_id.into(), Waiting { answering: answering.clone(), reply });
     }
 }
 

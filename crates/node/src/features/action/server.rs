@@ -23,11 +23,13 @@ use crate::error::ServiceError;
 use crate::error::TopicError;
 use crate::group::{Exclusive, Group, OwnGroup};
 use crate::interfaces::action_msgs::CancelGoal;
+use crate::introspection::ServiceIntrospectionState;
 use crate::node::Node;
 use crate::on::On;
 use crate::options::{PublisherOptions, ServiceOptions};
 use crate::qos::Qos;
 use crate::service::{Draft, Service};
+use crate::service_types::RustTypes;
 
 /// Least and largest number of requests of each kind that wait for the executor: within these limits as many as there
 /// is room for goals, because a client may send all goals at once, or ask for all results. A process that is its own
@@ -187,6 +189,20 @@ impl ActionServer {
     pub fn unsent_responses(&self) -> u64 {
         [&self.send_goal, &self.cancel_goal, &self.get_result].into_iter().map(Service::unsent_responses).sum()
     }
+
+    /// Publishes what the action's three services receive and send on the topics `_service_event` below their names,
+    /// such as `fibonacci/_action/send_goal/_service_event`. See
+    /// [`Client::configure_introspection`](crate::Client::configure_introspection); rclcpp calls it
+    /// `configure_introspection`, too. A response to a request for a result is published when the goal has ended.
+    ///
+    /// # Errors
+    /// If the middleware refuses a publisher. The publishers before it are there then.
+    pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
+        for service in [&self.send_goal, &self.cancel_goal, &self.get_result] {
+            service.configure_introspection(qos.clone(), state)?;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for ActionServer {
@@ -205,9 +221,9 @@ impl fmt::Debug for ActionServer {
 struct Parts<A: Action> {
     action: String,
     desk: Desk<A>,
-    send_goal: Draft<SendGoal<A>>,
-    cancel_goal: Draft<CancelGoal>,
-    get_result: Draft<GetResult<A>>,
+    send_goal: Draft<RustTypes<SendGoal<A>>>,
+    cancel_goal: Draft<RustTypes<CancelGoal>>,
+    get_result: Draft<RustTypes<GetResult<A>>>,
     execute: EntityOptions,
     execution: Execution,
     expire: TimerOptions,
@@ -222,9 +238,9 @@ impl<A: Action> Parts<A> {
             service: part(&action, of),
             qos: Qos::keep_last(max_goals.clamp(REQUESTS_MIN, REQUESTS_MAX)),
         };
-        let send_goal = Draft::on(node, group, service("send_goal"))?;
-        let cancel_goal = Draft::on(node, group, service("cancel_goal"))?;
-        let get_result = Draft::on(node, group, service("get_result"))?;
+        let send_goal = Draft::on(node, group, service("send_goal"), RustTypes::new())?;
+        let cancel_goal = Draft::on(node, group, service("cancel_goal"), RustTypes::new())?;
+        let get_result = Draft::on(node, group, service("get_result"), RustTypes::new())?;
         let feedback = node.create_publisher(PublisherOptions::new(part(&action, "feedback")))?;
         let status = PublisherOptions::new(part(&action, "status")).keep_last(1).transient_local();
         let status = node.create_publisher(status)?;
@@ -257,22 +273,25 @@ macro_rules! assemble {
         timer.cancel();
         desk.core.set_timer(&timer);
         let execute = group.create_source_async(EntityKind::Waitable, execute, Goals(desk.accepted.clone()), $execute)?;
-        let get_result = get_result.finish(|options, requests, responder| {
+        let answering = get_result.answering();
+        let get_result = get_result.finish(|options, requests| {
             let desk = desk.clone();
             group.create_source(EntityKind::Service, options, requests, move |$(_: $type,)? (request, reply)| {
-                desk.get_result(&responder, request, reply);
+                desk.get_result(&answering, request, reply);
             })
         })?;
-        let cancel_goal = cancel_goal.finish(|options, requests, responder| {
+        let answering = cancel_goal.answering();
+        let cancel_goal = cancel_goal.finish(|options, requests| {
             let desk = desk.clone();
             group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? (request, reply)| {
-                desk.cancel_goal(&responder, &request, reply, |id, goal| $handle_cancel($($payload,)? id, goal));
+                desk.cancel_goal(&answering, &request, reply, |id, goal| $handle_cancel($($payload,)? id, goal));
             })
         })?;
-        let send_goal = send_goal.finish(|options, requests, responder| {
+        let answering = send_goal.answering();
+        let send_goal = send_goal.finish(|options, requests| {
             let desk = desk.clone();
             group.create_source(EntityKind::Service, options, requests, move |$($payload: $type,)? (request, reply)| {
-                desk.send_goal(&responder, request, reply, |id, goal| $handle_goal($($payload,)? id, goal));
+                desk.send_goal(&answering, request, reply, |id, goal| $handle_goal($($payload,)? id, goal));
             })
         })?;
         let core = desk.core as _;

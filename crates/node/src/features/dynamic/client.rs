@@ -7,12 +7,16 @@ use rospin_dynamic::{DynamicMessage, DynamicSeed, ServiceType};
 use rospin_engine::Declaration;
 use rospin_wire::cdr::{from_payload_with, to_payload};
 
-use crate::error::{CallError, ServiceError};
+use crate::error::{CallError, ServiceError, TopicError};
 use crate::graph::{EndpointKind, Presence};
+use crate::interfaces::service_msgs::ServiceEventInfo;
+use crate::introspection::{Introspected, Introspection, ServiceIntrospectionState};
 use crate::link::EncodedClientLink;
 use crate::matches::Matches;
+use crate::middleware::SentRequest;
 use crate::node::Node;
 use crate::options::ClientOptions;
+use crate::qos::Qos;
 
 /// Client of a service whose types are known only at run time. Cheap to clone; clones are the same client.
 ///
@@ -25,8 +29,9 @@ struct Inner {
     service: String,
     service_type: ServiceType,
     link: EncodedClientLink,
+    introspection: Introspection<ServiceType>,
     _presence: Presence,
-    _node: Node,
+    node: Node,
 }
 
 impl Node {
@@ -72,8 +77,10 @@ impl Node {
         let declaration = || Declaration::Client { node: self.fully_qualified_name(), service: name.to_string() };
         self.link().recorder().declare(declaration);
         let presence = self.enter(EndpointKind::Client, &name, &type_name, &qos);
+        let introspection = Introspection::new(name, service_type.clone());
         let service_type = service_type.clone();
-        Ok(DynamicClient(Arc::new(Inner { service, service_type, link, _presence: presence, _node: self.clone() })))
+        let node = self.clone();
+        Ok(DynamicClient(Arc::new(Inner { service, service_type, link, introspection, _presence: presence, node })))
     }
 }
 
@@ -107,8 +114,7 @@ impl DynamicClient {
         let not_sent = |reason: String| CallError::NotSent { service: service.clone(), reason };
         let wanted = self.0.service_type.request();
         let sent = if request.message_type() == wanted {
-            let payload = to_payload(request).map_err(|error| not_sent(error.to_string()));
-            payload.map(|payload| self.0.link.call(payload))
+            self.send(request, not_sent)
         } else {
             let given = request.message_type().name();
             Err(not_sent(format!("it is of type {given}, and the service takes {}", wanted.name())))
@@ -117,11 +123,40 @@ impl DynamicClient {
         // The future keeps the client alive until it resolves.
         let client = self.clone();
         async move {
-            let payload = sent?.await?;
-            drop(client);
+            let SentRequest { id, response } = sent?;
+            let payload = response.await?;
             let decoded = from_payload_with(&payload, seed);
-            decoded.map_err(|error| CallError::Unanswered { service, reason: error.to_string() })
+            let response = decoded.map_err(|error| CallError::Unanswered { service, reason: error.to_string() })?;
+            if let Some(event) = client.0.introspection.of_response(&response) {
+                event.publish(ServiceEventInfo::RESPONSE_RECEIVED, id);
+            }
+            Ok(response)
         }
+    }
+
+    /// Encodes and sends a request of the service's type, and tells introspection of it.
+    fn send(
+        &self,
+        request: &DynamicMessage,
+        not_sent: impl FnOnce(String) -> CallError,
+    ) -> Result<SentRequest, CallError> {
+        let payload = to_payload(request).map_err(|error| not_sent(error.to_string()))?;
+        // Without a server nothing is sent.
+        let event = self.0.introspection.of_request(request).filter(|_| self.service_is_ready());
+        let sent = self.0.link.call(payload)?;
+        if let Some(event) = event {
+            event.publish(ServiceEventInfo::REQUEST_SENT, sent.id);
+        }
+        Ok(sent)
+    }
+
+    /// Publishes this client's calls on the topic `_service_event` below the service's name, as
+    /// [`Client::configure_introspection`](crate::Client::configure_introspection) does.
+    ///
+    /// # Errors
+    /// If the middleware refuses the publisher, or the type has no description of its [events](ServiceType::event).
+    pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
+        self.0.introspection.configure(&self.0.node, qos, state)
     }
 
     /// Returns true if a server is matched, as far as discovery knows at this moment.

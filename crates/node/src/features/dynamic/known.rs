@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
-use rospin_dynamic::{MessageType, describe};
+use rospin_dynamic::{MessageType, ServiceType, describe};
 
 use crate::interfaces::type_description_interfaces::{
     GetTypeDescriptionRequest, GetTypeDescriptionResponse, TypeDescription, TypeSource,
@@ -28,6 +28,8 @@ impl Node {
 struct State {
     /// Types that are known only at run time, by name and hash.
     types: BTreeMap<(String, String), MessageType>,
+    /// Likewise types of services.
+    services: BTreeMap<(String, String), ServiceType>,
     is_served: bool,
 }
 
@@ -35,6 +37,11 @@ impl Known {
     pub(super) fn add(&self, message_type: &MessageType) {
         let key = (message_type.name().to_owned(), message_type.hash().to_owned());
         self.lock().types.insert(key, message_type.clone());
+    }
+
+    pub(super) fn add_service(&self, service_type: &ServiceType) {
+        let key = (service_type.name(), service_type.hash().to_owned());
+        self.lock().services.insert(key, service_type.clone());
     }
 
     /// Returns true if nobody serves the types yet, and marks them as served.
@@ -50,11 +57,18 @@ impl Known {
     /// `generated` ones.
     fn with_name(&self, name: &str, generated: &DescribedTypes) -> BTreeMap<String, TypeDescription> {
         let mut found = BTreeMap::new();
-        for ((known, hash), message_type) in &self.lock().types {
+        let state = self.lock();
+        for ((known, hash), message_type) in &state.types {
             if known == name {
                 found.insert(hash.clone(), message_type.description());
             }
         }
+        for ((known, hash), service_type) in &state.services {
+            if known == name {
+                found.insert(hash.clone(), service_type.description());
+            }
+        }
+        drop(state);
         for description in generated.all() {
             if let Some((description, hash)) = describe(description, name) {
                 found.insert(hash, description);

@@ -6,7 +6,8 @@
 //! - [`Value`]: the value of a field.
 //! - [`DynamicPublisher`], and subscriptions as of any other type: see
 //!   [`create_dynamic_subscription`](crate::Node::create_dynamic_subscription).
-//! - [`DynamicClient`]: calls a service of a [`ServiceType`], such as one that a node has told.
+//! - [`DynamicClient`]: calls a service of a [`ServiceType`], such as one that a node has told. Servers of such types are
+//!   created by [`create_dynamic_service`](crate::Node::create_dynamic_service).
 //! - [`TypeDescriptionServer`]: describes the types of a node's endpoints, dynamic or not, to other nodes.
 //!
 //! They have the same encoding as messages of Rust types, and the two can be mixed on a topic. A dynamic message takes
@@ -42,6 +43,7 @@ mod client;
 mod known;
 mod publisher;
 mod server;
+mod service;
 mod subscription;
 
 pub use ask::AskTypeError;
