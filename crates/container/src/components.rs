@@ -4,12 +4,14 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rospin_engine::ExecutorHandle;
 use rospin_node::{Node, NodeError, NodeName, NodeOptions, Ros};
 
-use crate::ending::ContainerHandle;
+use crate::ending::{ContainerHandle, Ending};
+use crate::library::{self, Opened};
 
 /// The handles that keep a component alive, or the reason why it did not start.
 pub(crate) type Started = Result<Box<dyn Any + Send>, Box<dyn Error + Send + Sync>>;
@@ -22,13 +24,15 @@ pub(crate) type Maker = Arc<dyn Fn(Setup) -> Started + Send + Sync>;
 #[derive(Clone)]
 pub struct Components {
     makers: BTreeMap<String, Maker>,
+    /// Where installed packages are looked for that have libraries of components. Empty if there are none.
+    prefixes: Vec<PathBuf>,
 }
 
 impl Components {
     /// Returns a set without components.
     #[must_use]
     pub fn new() -> Self {
-        Self { makers: BTreeMap::new() }
+        Self { makers: BTreeMap::new(), prefixes: Vec::new() }
     }
 
     /// Adds a component. `type_name`, such as `demo::Talker`, is its name in component files and for
@@ -52,6 +56,47 @@ impl Components {
         });
         self.makers.insert(type_name.into(), make);
         self
+    }
+
+    /// Adds the components in shared libraries of installed packages, for [`serve`](crate::Container::serve): below the
+    /// folders that the environment variable `AMENT_PREFIX_PATH` lists, as `ros2` finds packages.
+    ///
+    /// A library is a crate of its own, which [`component_library`](crate::component_library) makes one. Its package
+    /// has an entry in the ament index, `share/ament_index/resource_index/rclcpp_components/PACKAGE`, with a line such as
+    /// `demo::Talker;lib/libdemo.so` for each component. `ros2 component types` lists them.
+    ///
+    /// Whoever can call the container's services can then run any such library of those packages in this process, as
+    /// with rclcpp's `component_container`.
+    ///
+    /// # Limits
+    /// A library has its own copy of rospin: its own context, executors, log and connection to the middleware. So it may
+    /// be of another compiler and another release than the program. Messages between it and the rest of the process go
+    /// through the middleware, as between processes; those within a library are shared. It stays in the process, with
+    /// its threads, when its last component is unloaded. If one of its components ends its container, the program's
+    /// container ends, and nothing more can be loaded from the library in that process.
+    #[must_use]
+    pub fn libraries_from_env(self) -> Self {
+        let prefixes = std::env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
+        self.libraries_in(std::env::split_paths(&prefixes).filter(|prefix| !prefix.as_os_str().is_empty()))
+    }
+
+    /// Adds the components in shared libraries of the packages that are installed below these folders, as
+    /// [`libraries_from_env`](Self::libraries_from_env) does. The first folder that has a package counts.
+    #[must_use]
+    pub fn libraries_in(mut self, prefixes: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        self.prefixes.extend(prefixes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Returns the library that has the component of a package; `None` if there is no such package.
+    ///
+    /// # Errors
+    /// If the package has no such component, or the library cannot be used. The error is the reason for who asks.
+    pub(crate) fn library(&self, package: &str, plugin: &str, ending: &Arc<Ending>) -> Result<Option<Opened>, String> {
+        match library::find(&self.prefixes, package, plugin)? {
+            Some(file) => Opened::open(&file, ending).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Returns the names of the registered components' types, sorted.

@@ -12,6 +12,9 @@ use rospin_node::{Node, NodeName, NodeOptions, ParameterSetting, ParameterValue,
 use crate::components::Components;
 use crate::loaded::{LoadError, Loaded, NewComponent};
 
+/// Reason of requests to a container that has ended.
+const GONE: &str = "the container has ended";
+
 /// Gives the node the services.
 pub(crate) fn serve(
     node: &Node,
@@ -42,7 +45,8 @@ pub(crate) fn serve(
     Ok([load, unload, list])
 }
 
-fn answer_load(
+/// Answers a request to load a component.
+pub(crate) fn answer_load(
     components: &Components,
     ros: &Ros,
     loaded: &Weak<Loaded>,
@@ -74,13 +78,7 @@ fn load(
     let package = &request.package_name;
     let plugin = &request.plugin_name;
     let found = components.maker(&format!("{package}/{plugin}")).or_else(|| components.maker(plugin));
-    let make = found.ok_or_else(|| {
-        format!(
-            "Failed to find class with the requested plugin name: the program has no component `{plugin}`; known are: \
-             {}",
-            components.known()
-        )
-    })?;
+    let Some(make) = found else { return load_from_library(components, loaded, &request) };
     if request.log_level != 0 {
         log::warn!(
             target: "rospin",
@@ -89,10 +87,27 @@ fn load(
         );
     }
     let new = component_of(ros, request)?;
-    let loaded = loaded.upgrade().ok_or("the container has ended")?;
+    let loaded = loaded.upgrade().ok_or(GONE)?;
     loaded
         .load(make, ros, new)
         .map_err(|LoadError(reason)| format!("Component constructor threw an exception: {reason}"))
+}
+
+/// Loads a component of a shared library. The error is the reason for the program that asks.
+fn load_from_library(
+    components: &Components,
+    loaded: &Weak<Loaded>,
+    request: &LoadNodeRequest,
+) -> Result<(u64, String), String> {
+    let plugin = &request.plugin_name;
+    let missing = |reason: &str| format!("Failed to find class with the requested plugin name: {reason}");
+    let loaded = loaded.upgrade().ok_or(GONE)?;
+    let found = components.library(&request.package_name, plugin, loaded.ending());
+    let library = found.map_err(|reason| missing(&reason))?.ok_or_else(|| {
+        missing(&format!("the program has no component `{plugin}`; known are: {}", components.known()))
+    })?;
+    let (node, component) = library.load(request)?;
+    Ok((loaded.adopt(node.clone(), Box::new(component)), node))
 }
 
 fn answer_unload(loaded: &Weak<Loaded>, request: &UnloadNodeRequest) -> UnloadNodeResponse {

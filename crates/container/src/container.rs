@@ -45,6 +45,10 @@ impl Container {
         self.loaded.executors.own()
     }
 
+    pub(crate) const fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
+    }
+
     /// Returns a handle that can end the container.
     #[must_use]
     pub fn handle(&self) -> ContainerHandle {
@@ -57,7 +61,8 @@ impl Container {
     /// `ComponentManager`.
     ///
     /// The package and the plugin of a request name a registered component: the one of the type `PACKAGE/PLUGIN`, or
-    /// else the one of the type `PLUGIN`. All components are in the program, so the package is not looked for. A
+    /// else the one of the type `PLUGIN`. If there is none, the package is looked for where `components` has
+    /// [libraries](Components::libraries_from_env); without them, all components are in the program. A
     /// component without a name in the request is called after its type: `demo::LongTalker` is `long_talker`.
     /// Components of a file are listed, and can be unloaded, too.
     ///

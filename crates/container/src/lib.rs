@@ -4,7 +4,8 @@
 //! starts: names, topics, parameters and executors. The deployment file of the [`Context`](rospin_engine::Context)
 //! takes precedence over it for executors, cores and priorities. A [`Container`] runs every executor on a thread of
 //! its own, until a component ends it, or somebody presses Ctrl-C. Other programs, such as `ros2 component load`, can
-//! load components, too, if it [serves](Container::serve) them.
+//! load components, too, if it [serves](Container::serve) them: those of the program, and those of [shared
+//! libraries](Components::libraries_from_env).
 //!
 //! ```
 //! use std::time::Duration;
@@ -46,7 +47,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod components;
 mod composition;
@@ -55,6 +56,10 @@ mod ending;
 mod error;
 mod executors;
 mod file;
+// Shared libraries are opened and called as those of C are.
+#[allow(unsafe_code)]
+#[doc(hidden)]
+pub mod library;
 mod loaded;
 mod signals;
 

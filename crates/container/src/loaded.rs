@@ -41,7 +41,8 @@ struct Numbered {
 struct Component {
     /// The full name of the component's node.
     node: String,
-    executor: String,
+    /// The name of its executor; `None` if it has one of a library.
+    executor: Option<String>,
     /// Handles that keep the component alive.
     _handles: Box<dyn Any + Send>,
 }
@@ -67,11 +68,7 @@ impl Loaded {
         let started = started.unwrap_or_else(|panic| Err(format!("it panicked: {}", message(&*panic)).into()));
         match started {
             Ok(handles) => {
-                let mut numbered = self.lock();
-                numbered.last += 1;
-                let id = numbered.last;
-                let component = Component { node: node.clone(), executor, _handles: handles };
-                numbered.components.insert(id, component);
+                let id = self.keep(Component { node: node.clone(), executor: Some(executor), _handles: handles });
                 Ok((id, node))
             }
             Err(reason) => {
@@ -81,6 +78,23 @@ impl Loaded {
         }
     }
 
+    /// Takes over a component that was created elsewhere. Returns its id.
+    pub(crate) fn adopt(&self, node: String, handles: Box<dyn Any + Send>) -> u64 {
+        self.keep(Component { node, executor: None, _handles: handles })
+    }
+
+    fn keep(&self, component: Component) -> u64 {
+        let mut numbered = self.lock();
+        numbered.last += 1;
+        let id = numbered.last;
+        numbered.components.insert(id, component);
+        id
+    }
+
+    pub(crate) const fn ending(&self) -> &Arc<Ending> {
+        &self.ending
+    }
+
     /// Drops the component with that id. Returns false if there is none.
     pub(crate) fn unload(&self, id: u64) -> bool {
         // A statement of its own, so that the lock is released before the component's code runs.
@@ -88,7 +102,9 @@ impl Loaded {
         let Some(component) = component else { return false };
         let executor = component.executor.clone();
         drop(component);
-        self.executors.release(&executor);
+        if let Some(executor) = executor {
+            self.executors.release(&executor);
+        }
         true
     }
 

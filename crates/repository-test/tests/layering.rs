@@ -42,7 +42,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         // Bytes of messages may lie in memory of the device.
         "rospin-cuda" => Some(&["rospin-engine", "rospin-accelerator", "rospin-wire"]),
         "rospin-tf2" => Some(&["rospin-engine", "rospin-node", "rospin-msgs"]),
-        "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario", "rospin-msgs"]),
+        "rospin-container" => Some(&["rospin-engine", "rospin-node", "rospin-scenario", "rospin-msgs", "rospin-wire"]),
         "rospin-macros" => Some(&[]),
         "rospin-zenoh" | "rospin-dds" | "rospin-local" => {
             Some(&["rospin-core", "rospin-engine", "rospin-node", "rospin-wire"])

@@ -3,3 +3,4 @@
 mod composition;
 mod container;
 mod file;
+mod library;
