@@ -9,6 +9,7 @@ use rospin_report::Failure;
 use crate::action;
 use crate::analyze;
 use crate::bag;
+use crate::bridge;
 use crate::complete;
 use crate::demo;
 use crate::deploy;
@@ -41,6 +42,7 @@ Examples:
   rospin launch FILE                      the processes of a robot, together
   rospin bag record -a                    its messages, for `rospin bag play`, rosbag2 and Foxglove
   rospin topic list                       what a running robot publishes
+  rospin bridge                           the robot in Foxglove: topics, services, parameters, executors
   rospin doctor                           what this machine can promise, and what would help
   rospin lab list                         experiments: rospin beside other executors")]
 struct Arguments {}
@@ -76,6 +78,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: top::NAME, command: top::command, run: top::run },
     Subcommand { name: launch::NAME, command: launch::command, run: launch::run },
     Subcommand { name: bag::NAME, command: bag::command, run: bag::run },
+    Subcommand { name: bridge::NAME, command: bridge::command, run: bridge::run },
     Subcommand { name: topic::NAME, command: topic::command, run: topic::run },
     Subcommand { name: node::NAME, command: node::command, run: node::run },
     Subcommand { name: service::NAME, command: service::command, run: service::run },
@@ -147,14 +150,16 @@ mod tests {
 
     #[test]
     fn the_commands_of_the_book_about_a_running_robot_are_valid() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/guide/ask.md");
-        let text = std::fs::read_to_string(page).unwrap();
-        let mut count = 0;
-        for line in text.lines().filter(|line| line.starts_with("rospin ")) {
-            command().try_get_matches_from(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
-            count += 1;
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/guide/");
+        for (page, least) in [("ask.md", 20), ("bridge.md", 5)] {
+            let text = std::fs::read_to_string(format!("{folder}{page}")).unwrap();
+            let mut count = 0;
+            for line in text.lines().filter(|line| line.starts_with("rospin ")) {
+                command().try_get_matches_from(words(line)).unwrap_or_else(|error| panic!("{line}: {error}"));
+                count += 1;
+            }
+            assert!(count > least, "{page}: {count}");
         }
-        assert!(count > 20, "{count}");
     }
 
     #[cfg(not(any(feature = "dds", feature = "zenoh")))]

@@ -6,6 +6,7 @@
 mod action;
 mod analyze;
 mod bag;
+mod bridge;
 mod command_line;
 mod complete;
 mod demo;

@@ -8,12 +8,12 @@
 
 mod choice;
 mod command;
-mod definition;
+pub(crate) mod definition;
 mod info;
 mod mcap;
 mod metadata;
 mod play;
-mod qos;
+pub(crate) mod qos;
 mod read;
 mod record;
 #[cfg(feature = "sqlite")]
@@ -22,4 +22,4 @@ mod sqlite;
 mod tests;
 mod write;
 
-pub(crate) use command::{NAME, command, run};
+pub(crate) use command::{NAME, command, places, run, to_stderr};

@@ -7,23 +7,23 @@ use serde::Serialize;
 
 /// A thread.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub(super) struct KernelThread {
+pub(crate) struct KernelThread {
     /// Its number in the kernel.
-    pub(super) id: u32,
-    pub(super) name: String,
+    pub(crate) id: u32,
+    pub(crate) name: String,
     /// The scheduling class: `other`, `fifo`, and so on.
-    pub(super) class: &'static str,
+    pub(crate) class: &'static str,
     /// The real-time priority, or the nice value of a thread without one.
-    pub(super) priority: i64,
+    pub(crate) priority: i64,
     /// The core on which it ran last.
-    pub(super) core: u32,
+    pub(crate) core: u32,
     /// The part of the time since the last look for which it ran; 0 at the first look.
-    pub(super) cpu: f64,
+    pub(crate) cpu: f64,
 }
 
 /// Memory of the last look at the threads of a process, so that the next one tells their use of the processor.
 #[derive(Default)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// Processor times at the last look, by thread.
     before: BTreeMap<u32, u64>,
     looked_at: Option<u64>,
@@ -63,7 +63,7 @@ fn parse(stat: &str) -> Option<Stat> {
 
 impl Kernel {
     /// Returns the threads of the process. `now_ns` is the time of this look.
-    pub(super) fn look(&mut self, process: u32, now_ns: u64) -> Vec<KernelThread> {
+    pub(crate) fn look(&mut self, process: u32, now_ns: u64) -> Vec<KernelThread> {
         let elapsed = self.looked_at.map(|before| now_ns.saturating_sub(before)).filter(|elapsed| *elapsed > 0);
         self.looked_at = Some(now_ns);
         let mut times = BTreeMap::new();

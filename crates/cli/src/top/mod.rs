@@ -4,7 +4,7 @@ mod app;
 mod columns;
 mod kernel;
 mod lines;
-mod programs;
+pub(crate) mod programs;
 mod screen;
 #[cfg(test)]
 mod tests;
@@ -125,7 +125,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
 }
 
 /// Returns the bounds of the analysis of a system file, by callback.
-fn bounds(path: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
+pub(crate) fn bounds(path: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
     let system = scenario_file::read(path).map_err(Failure::input)?;
     let failed = |reason| Failure::input(TopFailure::System { path: path.to_owned(), reason });
     let report = Analysis::new(&system).run().map_err(failed)?;

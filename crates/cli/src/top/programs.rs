@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,29 +20,29 @@ const DELAY_NS: u64 = 150_000_000;
 
 /// A program in an interval.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Shown {
-    pub(super) pid: u32,
-    pub(super) name: String,
-    pub(super) view: View,
-    pub(super) threads: Vec<KernelThread>,
+pub(crate) struct Shown {
+    pub(crate) pid: u32,
+    pub(crate) name: String,
+    pub(crate) view: View,
+    pub(crate) threads: Vec<KernelThread>,
     /// The reason for which it is not watched any more, or not yet.
-    pub(super) trouble: Option<String>,
+    pub(crate) trouble: Option<String>,
 }
 
 impl Shown {
     /// Returns the part of a core that all its threads took.
-    pub(super) fn cpu(&self) -> f64 {
+    pub(crate) fn cpu(&self) -> f64 {
         self.threads.iter().map(|thread| thread.cpu).sum()
     }
 }
 
 /// The programs to be watched.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// The numbers of processes; all, if there are no numbers.
-    pub(super) pids: Vec<u32>,
+    pub(crate) pids: Vec<u32>,
     /// Text that the program's name has in it.
-    pub(super) name: Option<String>,
+    pub(crate) name: Option<String>,
 }
 
 impl Wanted {
@@ -64,8 +65,19 @@ struct Program {
     name: String,
     heard: Arc<Mutex<Heard>>,
     kernel: Kernel,
+    /// The connection, which ends with this.
+    stream: Option<UnixStream>,
     /// True once the reason for which it cannot be heard any more was shown. The program is forgotten then.
     is_over: bool,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Then the program records nothing for this command any more, and the thread that listens ends.
+        if let Some(stream) = &self.stream {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
 }
 
 impl Program {
@@ -76,7 +88,7 @@ impl Program {
 
 /// All programs that are watched, by their sockets.
 #[derive(Default)]
-pub(super) struct Programs {
+pub(crate) struct Programs {
     wanted: Wanted,
     programs: BTreeMap<PathBuf, Program>,
 }
@@ -91,13 +103,13 @@ fn name_of(pid: u32) -> Option<String> {
 }
 
 impl Programs {
-    pub(super) fn new(wanted: Wanted) -> Self {
+    pub(crate) fn new(wanted: Wanted) -> Self {
         Self { wanted, programs: BTreeMap::new() }
     }
 
     /// Connects to each wanted program that is new, starts a thread that listens to it, and forgets programs that
     /// ended.
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         // One that ended is tried again if its socket is still there: perhaps this command was too slow for it.
         self.programs.retain(|_, program| !program.is_over);
         for (pid, socket) in places::programs() {
@@ -115,7 +127,8 @@ impl Programs {
             };
             let heard = Arc::new(Mutex::new(Heard::default()));
             let (name, kernel) = (name.unwrap_or_default(), Kernel::default());
-            let program = Program { pid, name, heard: Arc::clone(&heard), kernel, is_over: false };
+            let kept = stream.as_ref().ok().and_then(|stream| stream.try_clone().ok());
+            let program = Program { pid, name, heard: Arc::clone(&heard), kernel, stream: kept, is_over: false };
             program.lock().live.view(now().saturating_sub(DELAY_NS));
             let listen = move || {
                 let end = stream
@@ -131,7 +144,7 @@ impl Programs {
     }
 
     /// Ends the interval, and returns what the programs did in it.
-    pub(super) fn show(&mut self) -> Vec<Shown> {
+    pub(crate) fn show(&mut self) -> Vec<Shown> {
         let now = now();
         let show = |program: &mut Program| {
             let (view, trouble) = {
@@ -148,7 +161,7 @@ impl Programs {
     }
 
     /// Returns the details of the callback in that place of the program; `None` if one of them is not there any more.
-    pub(super) fn detail(&self, pid: u32, place: Place) -> Option<Detail> {
+    pub(crate) fn detail(&self, pid: u32, place: Place) -> Option<Detail> {
         let program = self.programs.values().find(|program| program.pid == pid)?;
         program.lock().live.detail(place)
     }

@@ -7,6 +7,9 @@ mod fleet;
 mod invocations;
 mod sensors;
 
+#[cfg(feature = "bridge")]
+mod bridge;
+
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};

@@ -62,7 +62,7 @@ pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failu
 }
 
 /// Returns a receiver of sentences that prints them on stderr.
-fn to_stderr() -> Tell {
+pub(crate) fn to_stderr() -> Tell {
     // If stderr is closed, nobody wants to know.
     Arc::new(|sentence| drop(writeln!(io::stderr().lock(), "{sentence}")))
 }
@@ -71,7 +71,7 @@ fn to_stderr() -> Tell {
 const PLACES: &str = "AMENT_PREFIX_PATH";
 
 /// Returns the places where ROS 2 packages are installed.
-fn places() -> Vec<PathBuf> {
+pub(crate) fn places() -> Vec<PathBuf> {
     let places = std::env::var_os(PLACES).unwrap_or_default();
     std::env::split_paths(&places).filter(|place| !place.as_os_str().is_empty()).collect()
 }
