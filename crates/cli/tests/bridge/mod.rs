@@ -4,7 +4,7 @@ mod client;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use self::client::{News, Watcher};
-use super::{Domain, Serving};
+use super::{Domain, IS_CHILD, Serving};
 
 const RMW: &str = "rmw_cyclonedds_cpp";
 
@@ -289,6 +289,56 @@ fn a_watcher_that_reads_nothing_takes_nothing_from_the_others() {
     silent.status("Messages were lost, because you read too slowly: ");
     let took = bridge.interrupt();
     assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
+const CALLBACKS: usize = 500;
+
+/// The program that is watched: a node with many timers.
+#[test]
+fn busy_program() {
+    if std::env::var_os(IS_CHILD).is_none() {
+        return;
+    }
+    let ros = rospin::init().expect("a network");
+    let node = ros.create_node("busy").expect("a node");
+    let timer = |_| node.create_wall_timer(Duration::from_millis(200), || {}).expect("a timer");
+    let _timers: Vec<rospin::Timer> = (0..CALLBACKS).map(timer).collect();
+    ros.spin().expect("a spin");
+}
+
+/// Returns the message in JSON, if it is one of that topic.
+fn of_topic(news: &News, topic: &str) -> Option<serde_json::Value> {
+    match news {
+        News::Message(of, bytes) if of == topic => Some(serde_json::from_slice(bytes).expect("JSON")),
+        _ => None,
+    }
+}
+
+#[test]
+fn programs_with_hundreds_of_callbacks_are_watched_as_they_come_and_go() {
+    let domain = Domain::new();
+    let bridge = Bridge::start(&domain, &["--interval", "0.2", "--topic", "/rospin/.*"]);
+    let mut watcher = bridge.connect("/");
+    watcher.subscribe("/rospin/callbacks");
+    watcher.subscribe("/rospin/programs");
+    let mut program = Command::new(std::env::current_exe().expect("a path"));
+    program.args(["bridge::busy_program", "--exact", "--nocapture"]).env(IS_CHILD, "1").env("RMW_IMPLEMENTATION", RMW);
+    program.env("ROS_DOMAIN_ID", domain.id.to_string()).env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST");
+    let mut program = program.stdout(Stdio::null()).spawn().expect("it starts");
+    let pid = json!(program.id());
+    watcher.until("its callbacks", |_, news| {
+        let message = of_topic(news, "/rospin/callbacks").filter(|message| message["pid"] == pid)?;
+        let callbacks = message["callbacks"].as_array().expect("a list");
+        let runs = |callback: &&serde_json::Value| callback["rate_hz"].as_f64().is_some_and(|rate| rate > 0.0);
+        (callbacks.iter().filter(runs).count() >= CALLBACKS).then_some(())
+    });
+    program.kill().expect("it runs");
+    program.wait().expect("its status");
+    watcher.until("its end", |_, news| {
+        let message = of_topic(news, "/rospin/programs").filter(|message| message["pid"] == pid)?;
+        message["trouble"].as_str().filter(|trouble| !trouble.is_empty()).map(|_| ())
+    });
+    assert!(watcher.channels.keys().all(|topic| topic.starts_with("/rospin/")), "nothing else is shown");
 }
 
 #[test]
