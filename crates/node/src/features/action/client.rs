@@ -391,8 +391,8 @@ impl<A: Action> ActionClient<A> {
     /// If the middleware refuses a publisher. The publishers before it are there then.
     pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
         let inner = &*self.0;
-        inner.send_goal.configure_introspection(qos.clone(), state)?;
-        inner.cancel_goal.configure_introspection(qos.clone(), state)?;
+        inner.send_goal.configure_introspection(qos, state)?;
+        inner.cancel_goal.configure_introspection(qos, state)?;
         inner.get_result.configure_introspection(qos, state)
     }
 

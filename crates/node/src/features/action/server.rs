@@ -199,7 +199,7 @@ impl ActionServer {
     /// If the middleware refuses a publisher. The publishers before it are there then.
     pub fn configure_introspection(&self, qos: Qos, state: ServiceIntrospectionState) -> Result<(), TopicError> {
         for service in [&self.send_goal, &self.cancel_goal, &self.get_result] {
-            service.configure_introspection(qos.clone(), state)?;
+            service.configure_introspection(qos, state)?;
         }
         Ok(())
     }
