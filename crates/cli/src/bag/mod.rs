@@ -22,4 +22,6 @@ mod sqlite;
 mod tests;
 mod write;
 
-pub(crate) use command::{NAME, command, places, run, to_stderr};
+pub(crate) use command::{NAME, command, run};
+#[cfg(feature = "bridge")]
+pub(crate) use command::{places, to_stderr};
