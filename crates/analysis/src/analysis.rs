@@ -12,7 +12,7 @@ use crate::chains;
 use crate::error::AnalysisError;
 use crate::known::{Known, Solution};
 use crate::overheads::{Overheads, Reservation};
-use crate::reason;
+use crate::reason::{self, Reason};
 use crate::remedies::Trials;
 use crate::report::{AcceleratorLoad, AcceleratorUse, CallbackBound, CoreLoad, Report};
 use crate::solve::solve;
@@ -197,14 +197,17 @@ impl<'a> Analysis<'a> {
         let plan = &system.callbacks[number];
         let deadline = self.scenario.callbacks[number].relative_deadline();
         let bound = solution.found[number].bound.map(Duration::from_nanos);
+        let reason = bound.is_none().then(|| reason::of(system, solution, trials, starves, number));
         let is_tolerated = plan.tolerates.zip(misses).is_some_and(|((tolerated, _), misses)| misses <= tolerated);
         CallbackBound {
             name: plan.name.clone(),
             executor: system.executors[plan.executor].name.clone(),
             priority: plan.priority,
             bound,
-            not_proven: bound.is_none().then(|| reason::of(system, solution, trials, starves, number)),
+            not_proven: reason.as_ref().map(Reason::words),
             unbounded: bound.is_none().then(|| reason::kind(system, solution, starves, number)),
+            why: reason.as_ref().map(|reason| reason.why.clone()),
+            changes: reason.map_or_else(Vec::new, |reason| reason.changes),
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use rospin_core::EntityKind;
-use rospin_scenario::{Bin, Callback, Chain, ExecutionTime, Executor, Priorities, Scenario};
+use rospin_core::{EntityKind, GroupKind};
+use rospin_scenario::{Bin, Callback, Chain, ExecutionTime, Executor, Group, Priorities, Scenario};
 
 /// Change with which all deadlines hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +35,20 @@ pub enum Change {
         executor: String,
         /// The core of an executor that does not exist yet; `None` if the executor exists.
         core: Option<u16>,
+    },
+    /// Another kind of a callback group.
+    Kind {
+        /// Name of the group.
+        group: String,
+        /// The new kind.
+        kind: GroupKind,
+    },
+    /// A mutually exclusive group for one callback alone, on the same executor.
+    OwnGroup {
+        /// Name of the callback.
+        callback: String,
+        /// Name of the new group.
+        group: String,
     },
     /// Another core for an executor.
     Core {
@@ -70,6 +84,13 @@ impl Change {
             Self::Group { group, executor, core: Some(core) } => {
                 format!("move group `{group}` to an executor of its own, `{executor}`, on core {core}")
             }
+            Self::Kind { group, kind: GroupKind::Reentrant } => {
+                format!("make group `{group}` reentrant, if its callbacks may run at the same time")
+            }
+            Self::Kind { group, .. } => format!("make group `{group}` mutually exclusive"),
+            Self::OwnGroup { callback, .. } => {
+                format!("give `{callback}` a group of its own, if it may run beside the others of its group")
+            }
             Self::Core { executor, core } => format!("move `{executor}` to core {core}"),
             Self::Split { callback, first, second, .. } => format!(
                 "split `{callback}` into two callbacks of {first:?} and {second:?}, of which the first sends the second a message"
@@ -77,10 +98,11 @@ impl Change {
         }
     }
 
-    /// Returns true if a deployment file can make this change. Only a split needs a change of the program.
+    /// Returns true if a deployment file can make this change. A split, another kind of a group and another group of a
+    /// callback need a change of the program.
     #[must_use]
     pub const fn is_deployable(&self) -> bool {
-        !matches!(self, Self::Split { .. })
+        !matches!(self, Self::Split { .. } | Self::Kind { .. } | Self::OwnGroup { .. })
     }
 
     /// Returns a copy of the scenario with this change. A name that the scenario does not have leaves it as it is.
@@ -109,6 +131,19 @@ impl Change {
                 }
                 let found = changed.groups.iter_mut().filter(|plan| plan.name == *group);
                 found.for_each(|plan| plan.executor.clone_from(executor));
+            }
+            Self::Kind { group, kind } => {
+                let found = changed.groups.iter_mut().filter(|plan| plan.name == *group);
+                found.for_each(|plan| plan.kind = *kind);
+            }
+            Self::OwnGroup { callback, group } => {
+                let plan = changed.callbacks.iter_mut().find(|plan| plan.name == *callback);
+                if let Some(plan) = plan
+                    && let Some(old) = scenario.groups.iter().find(|known| known.name == plan.group)
+                {
+                    plan.group.clone_from(group);
+                    changed.groups.push(Group::new(group, &old.executor));
+                }
             }
             Self::Core { executor, core } => {
                 let found = changed.executors.iter_mut().filter(|plan| plan.name == *executor);

@@ -2,12 +2,14 @@
 //! single changes that would fix it.
 //!
 //! A callback is a cause if the bound is shorter without its execution. Changes of priorities, OS priorities, executors
-//! and cores, which a deployment file can make, are tried one by one, and then splits of callbacks that cause delays. A
-//! change is reported if the analysis proves that all deadlines hold with it.
+//! and cores, which a deployment file can make, are tried one by one, then kinds of groups and groups for single
+//! callbacks, and then splits of callbacks that cause delays. A change is reported if the analysis proves that all
+//! deadlines hold with it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use rospin_core::GroupKind;
 use rospin_scenario::Scenario;
 
 use crate::analysis::Analysis;
@@ -106,14 +108,22 @@ pub(crate) fn late(analysis: &Analysis<'_>, system: &System, budget: &Budget) ->
     places.into_iter().zip(causes).map(told).collect()
 }
 
-/// Returns single changes with which all deadlines hold: of priorities, then of OS priorities, cores and groups, then
-/// splits. For each kind of change, a callback, executor or group has at most one.
+/// Returns single changes with which all deadlines hold: of priorities, then of OS priorities, cores, groups' executors
+/// and kinds, and callbacks' groups, then splits. For each kind of change, a callback, executor or group has at most one.
 pub(crate) fn changes(analysis: &Analysis<'_>, late: &[Late], budget: &Budget) -> Vec<Change> {
     let scenario = analysis.scenario();
     let holds = |change: &Change| !budget.is_spent() && analysis.of(&change.apply(scenario)).holds(budget);
     let mut found = Vec::new();
-    let splits = splits(scenario, late);
-    for candidates in [priorities(analysis, late), os_priorities(scenario), cores(scenario), groups(scenario), splits] {
+    let kinds = [
+        priorities(analysis, late),
+        os_priorities(scenario),
+        cores(scenario),
+        groups(scenario),
+        group_kinds(scenario),
+        own_groups(scenario),
+        splits(scenario, late),
+    ];
+    for candidates in kinds {
         let mut subjects = BTreeSet::new();
         for (subject, change) in candidates.into_iter().take(TRIES_MAX) {
             // One change for each subject is enough: the first that fixes all deadlines.
@@ -191,6 +201,39 @@ fn groups(scenario: &Scenario) -> Vec<(String, Change)> {
         let is_new = scenario.executors.iter().all(|executor| executor.name != own);
         for core in (0..scenario.core_count()).filter(|_| !is_alone && is_new) {
             found.push((name(), Change::Group { group: name(), executor: own.clone(), core: Some(core) }));
+        }
+    }
+    found
+}
+
+/// Returns true if a group is on an executor with several threads. On one thread, groups make no difference.
+fn is_on_threads(scenario: &Scenario, group: &str) -> bool {
+    let group = scenario.groups.iter().find(|known| known.name == group);
+    let executor = group.and_then(|group| scenario.executors.iter().find(|known| known.name == group.executor));
+    executor.is_some_and(|executor| executor.threads > 1)
+}
+
+/// Returns changes that give a group the other kind.
+fn group_kinds(scenario: &Scenario) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    for group in scenario.groups.iter().filter(|group| is_on_threads(scenario, &group.name)) {
+        let is_reentrant = group.kind == GroupKind::Reentrant;
+        let kind = if is_reentrant { GroupKind::MutuallyExclusive } else { GroupKind::Reentrant };
+        found.push((group.name.clone(), Change::Kind { group: group.name.clone(), kind }));
+    }
+    found
+}
+
+/// Returns changes that take a callback out of a mutually exclusive group with others, into one of its own.
+fn own_groups(scenario: &Scenario) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    for callback in scenario.callbacks.iter().filter(|callback| is_on_threads(scenario, &callback.group)) {
+        let kind = scenario.groups.iter().find(|group| group.name == callback.group).map(|group| group.kind);
+        let members = scenario.callbacks.iter().filter(|other| other.group == callback.group).count();
+        let group = format!("{} alone", callback.name);
+        let is_new = scenario.groups.iter().all(|known| known.name != group);
+        if kind == Some(GroupKind::MutuallyExclusive) && members > 1 && is_new {
+            found.push((callback.name.clone(), Change::OwnGroup { callback: callback.name.clone(), group }));
         }
     }
     found

@@ -12,18 +12,36 @@ use crate::report::Unbounded;
 use crate::starvation;
 use crate::system::{Policy, System};
 
-/// Returns the reason for which a callback has no bound, in words.
-pub(crate) fn of(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
-    let root = root(system, solution, callback);
-    let reason = match solution.found[root].stop {
-        Stop::Work => "the search ran out of work, or was stopped, before one was found".to_owned(),
-        Stop::Limit(_) | Stop::Other => overload(system, solution, trials, starves, root),
-    };
-    if root == callback {
-        reason
-    } else {
-        format!("`{}` has none, which releases it: {reason}", system.callbacks[root].name)
+/// Reason for which a callback has no bound.
+pub(crate) struct Reason {
+    /// What asks for too much, in words.
+    pub(crate) why: String,
+    /// Changes, each of which alone gives a bound, in words.
+    pub(crate) changes: Vec<String>,
+}
+
+impl Reason {
+    fn new(why: String) -> Self {
+        Self { why, changes: Vec::new() }
     }
+
+    /// Returns all of it in words.
+    pub(crate) fn words(&self) -> String {
+        format!("{}{}", self.why, remedies::words(&self.changes))
+    }
+}
+
+/// Returns the reason for which a callback has no bound.
+pub(crate) fn of(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> Reason {
+    let root = root(system, solution, callback);
+    let mut reason = match solution.found[root].stop {
+        Stop::Work => Reason::new("the search ran out of work, or was stopped, before one was found".to_owned()),
+        Stop::Limit(_) | Stop::Other => overload(system, solution, trials, starves, (root, callback)),
+    };
+    if root != callback {
+        reason.why = format!("`{}` has none, which releases it: {}", system.callbacks[root].name, reason.why);
+    }
+    reason
 }
 
 /// Returns the kind of that reason.
@@ -43,28 +61,41 @@ fn root(system: &System, solution: &Solution, callback: usize) -> usize {
     root
 }
 
-/// Returns what asks for too much time where the callback runs, in words.
-fn overload(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
-    let plan = &system.callbacks[callback];
+/// Returns what asks for too much time where the first of the two callbacks runs, and what gives the second one a bound.
+fn overload(
+    system: &System,
+    solution: &Solution,
+    trials: &Trials,
+    starves: &[bool],
+    (root, callback): (usize, usize),
+) -> Reason {
+    let plan = &system.callbacks[root];
     let executor = &system.executors[plan.executor];
     if let Some(place) = (0..system.callbacks.len())
         .find(|other| solution.waits[*other].is_none() && system.callbacks[*other].executor == plan.executor)
     {
-        return format!("the wait of `{}` for an accelerator has no bound", system.callbacks[place].name);
+        return Reason::new(format!("the wait of `{}` for an accelerator has no bound", system.callbacks[place].name));
     }
     if system.moves(plan.executor) {
         let names: Vec<_> =
             system.cores[executor.core].executors.iter().map(|host| system.executors[*host].name.as_str()).collect();
-        return format!(
+        return Reason::new(format!(
             "executors that share cores ({}) are counted as if each delayed all others: give each one core",
             names.join(", ")
-        );
+        ));
     }
-    if executor.threads > 1 {
-        on_threads(system, solution, trials, starves, callback)
+    let mut reason = if executor.threads > 1 {
+        Reason::new(on_threads(system, solution, starves, root))
     } else {
-        on_thread(system, solution, callback)
+        on_thread(system, solution, root)
+    };
+    if reason.changes.is_empty() {
+        reason.changes = remedies::of(system, trials, root, callback);
     }
+    if !remedies::are_tried(system) {
+        reason.why += &remedies::not_tried();
+    }
+    reason
 }
 
 /// Returns the share of time that work, and the share that waits ask for, of some callbacks.
@@ -78,7 +109,7 @@ fn shares(system: &System, solution: &Solution, of: impl Fn(usize) -> bool) -> (
 
 /// Returns the reason on one thread: work and waits ask for more than its time, or those of other executors come too
 /// densely.
-fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
+fn on_thread(system: &System, solution: &Solution, callback: usize) -> Reason {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let shares_core = |other: usize| {
@@ -89,30 +120,26 @@ fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
     let (work, waits) = shares(system, solution, shares_core);
     let name = &executor.name;
     if waits > 0.0 && work + waits >= 1.0 {
-        let change = if work < 1.0 {
-            let longest = longest_wait(system, solution, &shares_core);
-            format!(
-                ": it has a bound if no wait is longer than {:.0} % of what it is now; `{longest}` waits for the largest part",
-                ((1.0 - work) / waits * 100.0).floor()
-            )
-        } else {
-            String::new()
-        };
-        return format!(
-            "the work on the thread of `{name}` asks for {:.1} % of its time, and what is awaited there for {:.1} %{change}",
+        let why = format!(
+            "the work on the thread of `{name}` asks for {:.1} % of its time, and what is awaited there, most of it by \
+             `{}`, for {:.1} %",
             work * 100.0,
+            longest_wait(system, solution, &shares_core),
             waits * 100.0
         );
+        let enough = ((1.0 - work) / waits * 100.0).floor();
+        let shorter = (enough > 0.0).then(|| format!("if no wait is longer than {enough:.0} % of what it is now"));
+        return Reason { why, changes: shorter.into_iter().collect() };
     }
     let limit = Duration::from_nanos(system.limit);
     let mut outside = (0..system.callbacks.len()).filter(|other| shares_core(*other)).flat_map(|other| {
         let publishers = system.callbacks[other].publishers.iter();
         publishers.filter(|publisher| !shares_core(**publisher)).map(move |publisher| (other, *publisher))
     });
-    match outside.next() {
+    let why = match outside.next() {
         Some((receiver, publisher)) => format!(
             "messages from `{}` to `{}` come from another executor, and may come so densely that the thread of `{name}`, at \
-             {:.1} % of its time, is busy for longer than {limit:?}: put both on one executor, or shorten one of them",
+             {:.1} % of its time, is busy for longer than {limit:?}; on one executor they would not",
             system.callbacks[publisher].name,
             system.callbacks[receiver].name,
             work * 100.0
@@ -121,7 +148,8 @@ fn on_thread(system: &System, solution: &Solution, callback: usize) -> String {
             "the thread of `{name}`, at {:.1} % of its time, may be busy for longer than {limit:?} without a pause",
             work * 100.0
         ),
-    }
+    };
+    Reason::new(why)
 }
 
 /// Returns the name of the callback that waits for the largest share of time.
@@ -135,7 +163,7 @@ fn longest_wait<'a>(system: &'a System, solution: &Solution, of: &impl Fn(usize)
 }
 
 /// Returns the reason on several threads: the group, what may keep all threads busy meanwhile, and if it may starve.
-fn on_threads(system: &System, solution: &Solution, trials: &Trials, starves: &[bool], callback: usize) -> String {
+fn on_threads(system: &System, solution: &Solution, starves: &[bool], callback: usize) -> String {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     let (own, waits) = shares(system, solution, |other| other == callback || plan.mates.contains(&other));
@@ -171,5 +199,5 @@ fn on_threads(system: &System, solution: &Solution, trials: &Trials, starves: &[
             None => "; no bound is known, nor a way in which it could starve".to_owned(),
         },
     };
-    format!("{others}{why}{}", remedies::of(system, trials, callback))
+    format!("{others}{why}")
 }

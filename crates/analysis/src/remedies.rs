@@ -1,4 +1,4 @@
-//! Changes with which a callback of an executor with several threads has a bound, found by trying them.
+//! Changes with which a callback without a bound has one, found by trying them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use crate::system::{Policy, System};
 const TRIED_MAX: usize = 100;
 /// Units of work for each change that is tried.
 const WORK: u64 = 4_000_000;
-/// Loads that are tried, in per cent of the present one.
-const LOADS: [u64; 4] = [90, 75, 50, 25];
+/// Loads are tried in steps of so many per cent of the present one.
+const LOAD_STEP: u64 = 5;
 
 /// Change of an executor.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,9 +30,8 @@ enum Remedy {
 pub(crate) struct Trials(RefCell<BTreeMap<(usize, Remedy), Vec<bool>>>);
 
 impl Trials {
-    /// Returns true if a callback has a bound after a change of its executor.
-    fn is_bounded(&self, system: &System, callback: usize, remedy: Remedy) -> bool {
-        let executor = system.callbacks[callback].executor;
+    /// Returns true if a callback has a bound after a change of an executor.
+    fn is_bounded(&self, system: &System, callback: usize, executor: usize, remedy: Remedy) -> bool {
         let mut tried = self.0.borrow_mut();
         let known = tried.entry((executor, remedy)).or_insert_with(|| {
             let changed = changed(system, executor, remedy);
@@ -82,36 +81,71 @@ fn changed(system: &System, executor: usize, remedy: Remedy) -> System {
     changed
 }
 
-/// Returns the changes with which a callback has a bound, or why none were tried, in words; empty if none was found.
-pub(crate) fn of(system: &System, trials: &Trials, callback: usize) -> String {
-    let plan = &system.callbacks[callback];
+/// Returns true if the system is small enough for changes to be tried.
+pub(crate) fn are_tried(system: &System) -> bool {
+    system.callbacks.len() <= TRIED_MAX
+}
+
+/// Returns the sentence for systems in which no change is tried.
+pub(crate) fn not_tried() -> String {
+    format!("; changes are tried in systems of up to {TRIED_MAX} callbacks: analyze this executor alone")
+}
+
+/// Returns changes of the executor of `root`, each of which alone gives a callback a bound, in words. Empty if none was
+/// found, or none was tried.
+///
+/// `root` is the callback without a bound from which the messages to this one come, or the callback itself.
+pub(crate) fn of(system: &System, trials: &Trials, root: usize, callback: usize) -> Vec<String> {
+    let plan = &system.callbacks[root];
     let executor = &system.executors[plan.executor];
-    if system.callbacks.len() > TRIED_MAX {
-        return format!("; changes are tried in systems of up to {TRIED_MAX} callbacks: analyze this executor alone");
-    }
-    let helps = |remedy: Remedy| trials.is_bounded(system, callback, remedy);
     let mut found = Vec::new();
-    // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
-    let now = executor.threads;
-    let most = executor.callbacks.len() as u64;
-    if let Some(count) = (now + 1..=most.min(2 * now + 4)).find(|count| helps(Remedy::Threads(*count))) {
-        found.push(format!("with {count} threads"));
+    if !are_tried(system) {
+        return found;
     }
-    if executor.policy != Policy::Fifo && helps(Remedy::FirstInFirstOut) {
-        found.push(format!("if `{}` serves first in, first out", executor.name));
-    }
-    if !plan.mates.is_empty() && !plan.is_async() && helps(Remedy::Reentrant(callback)) {
-        found.push(format!("if group `{}` is reentrant", plan.group));
-    }
-    if found.is_empty() && helps(Remedy::Threads(1)) {
-        found.push("with one thread".to_owned());
+    let helps = |remedy: Remedy| trials.is_bounded(system, callback, plan.executor, remedy);
+    if executor.threads > 1 {
+        // With a thread for each group, and for each activation of reentrant callbacks, more threads make no difference.
+        let now = executor.threads;
+        let most = executor.callbacks.len() as u64;
+        if let Some(count) = (now + 1..=most.min(2 * now + 4)).find(|count| helps(Remedy::Threads(*count))) {
+            found.push(format!("with {count} threads"));
+        }
+        if executor.policy != Policy::Fifo && helps(Remedy::FirstInFirstOut) {
+            found.push(format!("if `{}` serves first in, first out", executor.name));
+        }
+        if !plan.mates.is_empty() && !plan.is_async() && helps(Remedy::Reentrant(root)) {
+            found.push(format!("if group `{}` is reentrant", plan.group));
+        }
+        if found.is_empty() && helps(Remedy::Threads(1)) {
+            found.push("with one thread".to_owned());
+        }
     }
     if found.is_empty()
-        && let Some(percent) = LOADS.into_iter().find(|percent| helps(Remedy::Load(*percent)))
+        && let Some(percent) = largest_load(|percent| helps(Remedy::Load(percent)))
     {
         found.push(format!("if each callback of `{}` takes {percent} % of its time", executor.name));
     }
-    match found.as_slice() {
+    found
+}
+
+/// Returns the largest load that helps, in steps of [`LOAD_STEP`] per cent of the present one; `None` if none does.
+fn largest_load(helps: impl Fn(u64) -> bool) -> Option<u64> {
+    let mut enough = 0;
+    let mut too_much = 100 / LOAD_STEP;
+    while too_much - enough > 1 {
+        let middle = (enough + too_much) / 2;
+        if helps(middle * LOAD_STEP) {
+            enough = middle;
+        } else {
+            too_much = middle;
+        }
+    }
+    (enough > 0).then_some(enough * LOAD_STEP)
+}
+
+/// Returns changes as the end of a sentence; empty if there are none.
+pub(crate) fn words(changes: &[String]) -> String {
+    match changes {
         [] => String::new(),
         [only] => format!("; {only} it has a bound"),
         [rest @ .., last] => format!("; {} or {last} it has a bound", rest.join(", ")),

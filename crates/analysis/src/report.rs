@@ -69,10 +69,15 @@ pub struct CallbackBound {
     pub priority: u32,
     /// Longest time from release (due time, or arrival of the message) to end; `None` if no bound was found.
     pub bound: Option<Duration>,
-    /// Reason for which no bound was found; `None` if there is a bound.
+    /// Reason for which no bound was found, and the changes that give one, in words; `None` if there is a bound.
     pub not_proven: Option<String>,
+    /// The reason alone; `None` if there is a bound.
+    pub why: Option<String>,
     /// Kind of that reason; `None` if there is a bound.
     pub unbounded: Option<Unbounded>,
+    /// Changes, each of which alone gives a bound: the smallest ones of their kinds, in words that end the sentence "It
+    /// has a bound". Empty if there is a bound, if no such change was found, or if none was tried, as in large systems.
+    pub changes: Vec<String>,
     /// Deadline, counted from the release; `None` if the callback has none.
     pub deadline: Option<Duration>,
     /// True if the bound is within the deadline, or the number of possible misses is tolerated. Without a deadline:

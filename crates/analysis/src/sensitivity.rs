@@ -30,8 +30,8 @@ pub struct Sensitivity {
     pub callbacks: Vec<Margin>,
     /// Deadlines that are not proven to hold, with the callbacks that cause it; at most eight.
     pub late: Vec<Late>,
-    /// Changes of priorities, executors and cores, and splits of callbacks, each of which alone makes all deadlines
-    /// hold. Empty if all deadlines hold already, or if no change was found.
+    /// Changes of priorities, executors, cores and groups, and splits of callbacks, each of which alone makes all
+    /// deadlines hold. Empty if all deadlines hold already, or if no change was found.
     pub changes: Vec<Change>,
     /// Number of callbacks without a margin, because the budget of work ran out.
     pub unknown: usize,

@@ -279,9 +279,10 @@ fn a_missing_bound_names_what_asks_for_too_much_and_what_to_change() {
         ))
     };
     let report = Analysis::new(&system("8 ms")).run().unwrap();
-    let reason = "the work on the thread of `x` asks for 50.0 % of its time, and what is awaited there for 80.0 %: it has a bound if no \
-        wait is longer than 62 % of what it is now; `ask` waits for the largest part";
+    let reason = "the work on the thread of `x` asks for 50.0 % of its time, and what is awaited there, most of it by `ask`, \
+        for 80.0 %; if no wait is longer than 62 % of what it is now it has a bound";
     assert_eq!(report.callbacks[0].not_proven.as_deref(), Some(reason));
+    assert_eq!(report.callbacks[0].changes, ["if no wait is longer than 62 % of what it is now"]);
     assert_eq!(report.callbacks[1].not_proven, Some(format!("`ask` has none, which releases it: {reason}")));
     let shorter = Analysis::new(&system("4.96 ms")).run().unwrap();
     assert!(shorter.callbacks.iter().all(|callback| callback.bound.is_some()), "{shorter:?}");

@@ -19,7 +19,9 @@ pub(super) fn change(
         let told = sensitivity.advice().len();
         return Ok(Err(match changes.len() {
             _ if told == 0 && sensitivity.late.is_empty() => "all deadlines hold already; leave --apply out".to_owned(),
-            0 => "no single change of priorities, executors, cores or parts makes all deadlines hold".to_owned(),
+            0 => {
+                "no single change of priorities, executors, cores, groups or parts makes all deadlines hold".to_owned()
+            }
             count if usize::from(number) <= told => {
                 format!(
                     "that one changes the callbacks' own times, in the program; the changes from 1 to {count} can be made"

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rospin_analysis::{CallbackBound, Unbounded};
 use rospin_engine::EntityKind;
 use serde_json::{Value, json};
 
@@ -49,7 +50,10 @@ fn units() -> Value {
         "data_age_bound_ms": "milliseconds that the data behind the newest output can be old; null if messages may be lost",
         "margins_early": "true if the work ran out before the largest margins were found: with these all deadlines hold",
         "margins_known": "false if the work ran out before the four above were known; null with --no-sensitivity",
-        "not_proven": "why there is no bound; null if there is one",
+        "not_proven": "why there is no bound, and what gives one; null if there is a bound",
+        "unbounded": "kind, reason and changes of a callback without a bound; null if there is a bound. kind: `may starve`, \
+            `may grow` or `unknown`. changes: the smallest ones that were found, each of which alone gives a bound",
+        "unbounded_callbacks": "the callbacks of the chain that have no bound, and so leave it without one",
         "critical_instants": "the longest response found in simulations that begin with a critical instant; what ran, in \
             milliseconds from there",
         "utilization": "share of the time of a core, or of an accelerator's lanes, that is asked for",
@@ -89,7 +93,7 @@ fn settings(analyzed: &Analyzed) -> Value {
 }
 
 fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
-    let figures = |(row, callback): (rows::Row, &rospin_analysis::CallbackBound)| {
+    let figures = |(row, callback): (rows::Row, &CallbackBound)| {
         let margin = rows::margin(analyzed, &row.name);
         let queue = queue(analyzed, &row.name);
         json!({
@@ -106,9 +110,10 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
             "execution_max_ms": ms(margin.and_then(|margin| margin.execution_max)),
             "period_ms": ms(margin.and_then(|margin| margin.period)),
             "period_min_ms": ms(margin.and_then(|margin| margin.period_min)),
-            "margins_early": "true if the work ran out before the largest margins were found: with these all deadlines hold",
-        "margins_known": margin.map(|margin| !margin.unknown),
+            "margins_early": margin.map(|margin| margin.early),
+            "margins_known": margin.map(|margin| !margin.unknown),
             "not_proven": callback.not_proven,
+            "unbounded": unbounded(callback),
             "backlog": callback.backlog,
             "depth": queue.map(|plan| plan.depth),
             "depth_min": queue.and_then(|plan| tables::smallest_depth(analyzed, plan)),
@@ -117,6 +122,24 @@ fn callbacks(analyzed: &Analyzed) -> Vec<Value> {
         })
     };
     rows::callbacks(analyzed).into_iter().zip(&analyzed.report.callbacks).map(figures).collect()
+}
+
+/// Returns why a callback has no bound, and the changes that give one; `None` if it has one.
+fn unbounded(callback: &CallbackBound) -> Option<Value> {
+    let kind = match callback.unbounded? {
+        Unbounded::MayStarve => "may starve",
+        Unbounded::MayGrow => "may grow",
+        _ => "unknown",
+    };
+    Some(json!({ "kind": kind, "why": callback.why, "changes": callback.changes }))
+}
+
+/// Returns the names of the callbacks of a chain that have no bound.
+fn unbounded_callbacks<'a>(analyzed: &'a Analyzed, chain: &str) -> Vec<&'a str> {
+    let chain = analyzed.scenario.chains.iter().find(|known| known.name == chain);
+    let members = chain.map_or(&[][..], |chain| &chain.callbacks);
+    let bounds = members.iter().filter_map(|name| analyzed.report.callback(name));
+    bounds.filter(|callback| callback.bound.is_none()).map(|callback| callback.name.as_str()).collect()
 }
 
 /// Returns the callback of this name if it has a queue.
@@ -137,6 +160,7 @@ fn chains(analyzed: &Analyzed) -> Vec<Value> {
             "holds": row.holds,
             "simulated_max_ms": ms(row.seen),
             "lossy": chain.lossy,
+            "unbounded_callbacks": unbounded_callbacks(analyzed, &chain.name),
             "method": chain.method,
         })
     };

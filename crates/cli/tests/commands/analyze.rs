@@ -212,6 +212,75 @@ fn the_smallest_depth_that_loses_nothing_is_told_and_deployed() {
     assert!(figures["callbacks"][0]["depth"].is_null(), "a timer has no queue");
 }
 
+/// Two threads, which `one` and `two` keep busy in the first part of each 100 ms. In the rest, `mate` has the group of
+/// `last`, so that `last` may starve.
+fn starving(policy: &str) -> String {
+    let mut system = format!(
+        "duration = \"1 s\"\ncores = 2\ntopics = [\"/last\"]\n\
+        [[executor]]\nname = \"x\"\npolicy = \"{policy}\"\nthreads = 2\n\
+        [[group]]\nname = \"a\"\n[[group]]\nname = \"b\"\n[[group]]\nname = \"c\"\n[[group]]\nname = \"d\"\n"
+    );
+    for (name, group, priority, execution) in [("one", "a", 4, 45), ("two", "b", 3, 45), ("mate", "c", 2, 56)] {
+        system += &format!(
+            "[[callback]]\nname = \"{name}\"\ngroup = \"{group}\"\nkind = \"waitable\"\npriority = {priority}\n\
+            execution = \"{execution} ms\"\n[[release]]\nto = [\"{name}\"]\nperiod = \"100 ms\"\n"
+        );
+    }
+    system
+        + "[[callback]]\nname = \"last\"\ngroup = \"c\"\nkind = \"waitable\"\npriority = 1\nexecution = \"1 ms\"\n\
+        publishes = [\"/last\"]\n[[release]]\nto = [\"last\"]\nperiod = \"100 ms\"\n\
+        [[callback]]\nname = \"hears\"\ngroup = \"d\"\nkind = \"subscription\"\nsubscribes = \"/last\"\n\
+        execution = \"1 us\"\n\
+        [[chain]]\nname = \"end\"\ncallbacks = [\"last\", \"hears\"]\n"
+}
+
+/// A row without a bound says in the file of what kind that is, why, and what gives a bound; and that is true.
+#[test]
+fn the_file_says_why_a_row_has_no_bound_and_which_changes_give_one() {
+    let scratch = Scratch::new("unbounded");
+    let system = starving("fixed-priority");
+    let (figures, code) = analyze(&scratch, &[&scratch.file("starving.toml", &system)]);
+    assert_eq!(code, Some(1));
+    let last = of(&figures, "callbacks", "last");
+    assert!(last["bound_ms"].is_null(), "{last}");
+    assert_eq!(last["unbounded"]["kind"], "may starve", "{last}");
+    let why = last["unbounded"]["why"].as_str().unwrap();
+    assert!(why.contains("group `c` asks for 57.0 % of a thread") && why.ends_with("it may starve"), "{why}");
+    let changes = ["with 3 threads", "if `x` serves first in, first out", "if group `c` is reentrant"];
+    assert_eq!(last["unbounded"]["changes"], serde_json::json!(changes));
+    let hears = of(&figures, "callbacks", "hears");
+    assert!(hears["unbounded"]["why"].as_str().unwrap().starts_with("`last` has none, which releases it: "), "{hears}");
+    assert_eq!(hears["unbounded"]["changes"], serde_json::json!(changes));
+    assert!(of(&figures, "callbacks", "one")["unbounded"].is_null());
+    assert_eq!(of(&figures, "chains", "end")["unbounded_callbacks"], serde_json::json!(["last", "hears"]));
+    for (name, from, to) in [
+        ("threads.toml", "cores = 2", "cores = 3"),
+        ("policy.toml", "fixed-priority", "fifo"),
+        ("reentrant.toml", "name = \"c\"\n", "name = \"c\"\nkind = \"reentrant\"\n"),
+    ] {
+        let changed = system.replacen(from, to, 1);
+        let changed = if name == "threads.toml" { changed.replace("threads = 2", "threads = 3") } else { changed };
+        let (figures, _) = analyze(&scratch, &[&scratch.file(name, &changed)]);
+        assert!(of(&figures, "callbacks", "hears")["bound_ms"].is_number(), "{name}: {figures}");
+        assert!(of(&figures, "chains", "end")["unbounded_callbacks"].as_array().unwrap().is_empty());
+    }
+}
+
+/// `margins_early` is true where the table of the margins has marks, and false elsewhere.
+#[test]
+fn the_file_says_which_margins_are_not_the_largest() {
+    let scratch = Scratch::new("early");
+    let file = shipped("exp1.toml");
+    for (arguments, early) in [(&["--work", "1000"][..], true), (&[], false)] {
+        let (figures, _) = analyze(&scratch, &[&[file.as_str()][..], arguments].concat());
+        for callback in figures["callbacks"].as_array().unwrap() {
+            assert_eq!((&callback["margins_early"], &callback["margins_known"]), (&early.into(), &true.into()));
+        }
+    }
+    let (figures, _) = analyze(&scratch, &[&file, "--no-sensitivity"]);
+    assert!(figures["callbacks"][0]["margins_early"].is_null());
+}
+
 #[test]
 fn overheads_come_from_the_doctor_or_the_command_line() {
     let scratch = Scratch::new("overheads");
