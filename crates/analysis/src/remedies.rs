@@ -35,7 +35,8 @@ impl Trials {
         let mut tried = self.0.borrow_mut();
         let known = tried.entry((executor, remedy)).or_insert_with(|| {
             let changed = changed(system, executor, remedy);
-            if changed.check_load().is_err() {
+            // The cores stay as they are, so with fewer threads the load of the threads counts, too.
+            if is_overloaded(&changed, executor) || changed.check_load().is_err() {
                 return vec![false; system.callbacks.len()];
             }
             let solution = solve(&changed, &Budget::of(WORK, None));
@@ -43,6 +44,14 @@ impl Trials {
         });
         known[callback]
     }
+}
+
+/// Returns true if the callbacks of an executor ask for more time than its threads have.
+fn is_overloaded(system: &System, executor: usize) -> bool {
+    let rates = system.rates();
+    let members = system.executors[executor].callbacks.iter();
+    let load: f64 = members.map(|member| rates[*member] * system.callbacks[*member].cost() as f64).sum();
+    load > system.executors[executor].threads as f64
 }
 
 /// Returns the system after a change of an executor.
