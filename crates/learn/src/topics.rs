@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rospin_trace::Model;
+use rospin_trace::names::topic_of_node;
 
 /// A topic: its name, and its process if topics of the engine in several processes have this name. Such a topic does
 /// not leave its process.
@@ -24,7 +25,7 @@ impl Topics {
     pub(crate) fn of(model: &Model) -> Self {
         let mut processes: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         for queue in &model.queues {
-            if of_node(&queue.topic).is_none() {
+            if topic_of_node(&queue.topic).is_none() {
                 processes.entry(&queue.topic).or_default().insert(queue.process);
             }
         }
@@ -34,32 +35,8 @@ impl Topics {
 
     /// Returns the topic that is called `recorded` in the recording of the process.
     pub(crate) fn topic(&self, recorded: &str, process: usize) -> Topic {
-        let name = of_node(recorded).unwrap_or(recorded).to_owned();
+        let name = topic_of_node(recorded).unwrap_or(recorded).to_owned();
         let process = if self.ambiguous.contains(recorded) { Some(process) } else { None };
         Topic { name, process }
-    }
-}
-
-/// Returns the name of a node's topic, which begins with `/`; `None` for other topics of the engine. The engine's topic
-/// for a node's has the type of its messages behind the name, and perhaps `timed` and a number before it. Where a
-/// recording has the topic of a publisher, it has the name alone.
-fn of_node(recorded: &str) -> Option<&str> {
-    let untimed = recorded.strip_prefix("timed ").and_then(|rest| rest.split_once(' '));
-    let name = untimed.map_or(recorded, |(_, name)| name);
-    let name = name.split_once(' ').map_or(name, |(name, _)| name);
-    if name.starts_with('/') { Some(name) } else { None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn topics_of_nodes_have_one_name_in_all_forms() {
-        assert_eq!(of_node("/scan std_msgs/msg/String TypeId(7) "), Some("/scan"));
-        assert_eq!(of_node("timed 3 /scan std_msgs/msg/String TypeId(7) "), Some("/scan"));
-        assert_eq!(of_node("/scan"), Some("/scan"));
-        assert_eq!(of_node("timed laps"), None);
-        assert_eq!(of_node("scan"), None);
     }
 }

@@ -175,6 +175,17 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Returns the name of a node's topic, which begins with `/`; `None` for other topics of the engine. The engine's topic
+/// for a node's has the type of its messages behind the name, and perhaps `timed` and a number before it. Where a
+/// recording has the topic of a publisher, it has the name alone.
+#[must_use]
+pub fn topic_of_node(recorded: &str) -> Option<&str> {
+    let untimed = recorded.strip_prefix("timed ").and_then(|rest| rest.split_once(' '));
+    let name = untimed.map_or(recorded, |(_, name)| name);
+    let name = name.split_once(' ').map_or(name, |(name, _)| name);
+    if name.starts_with('/') { Some(name) } else { None }
+}
+
 /// Services that rclcpp gives every node, and those of containers of components.
 const OF_NODES: [&str; 12] = [
     "/get_type_description",
@@ -236,6 +247,15 @@ pub(crate) const SCHEMA: &str = r#"{
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn topics_of_nodes_have_one_name_in_all_forms() {
+        assert_eq!(topic_of_node("/scan std_msgs/msg/String TypeId(7) "), Some("/scan"));
+        assert_eq!(topic_of_node("timed 3 /scan std_msgs/msg/String TypeId(7) "), Some("/scan"));
+        assert_eq!(topic_of_node("/scan"), Some("/scan"));
+        assert_eq!(topic_of_node("timed laps"), None);
+        assert_eq!(topic_of_node("scan"), None);
+    }
 
     #[test]
     fn callbacks_of_every_node_and_of_executors_are_internal() {

@@ -4,20 +4,26 @@
 //! - [`Live::view`] ends an interval and returns what happened in it: pure data, which a terminal shows.
 
 mod feed;
+mod flows;
 mod histogram;
+mod told;
 mod view;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use rospin_core::recording::{Event, LOSS_CAUSES, Step};
 
 use crate::fill::Fill;
 use crate::model::Process;
-use crate::names::Name;
+use crate::names::{Name, topic_of_node};
 use crate::overdue::Watch;
 use crate::recording::Recorded;
 pub use feed::{Feed, FeedError, Item};
+use flows::Flows;
+pub use flows::SendView;
 pub use histogram::{Histogram, Summary};
+use told::Miss;
+pub use told::{MissView, WaitView, Waits};
 pub use view::{CallbackView, Detail, ExecutorView, LossView, OverdueView, QueueView, ThreadView, View};
 
 /// The largest number of things of a kind. A program that has more is shown in part.
@@ -44,6 +50,11 @@ pub struct Live {
     open: HashMap<(u16, u64, u64), Open>,
     /// The callbacks that wait, and those that run meanwhile.
     watch: Watch,
+    flows: Flows,
+    /// The last deadlines that were missed in the interval.
+    misses: VecDeque<Miss>,
+    /// Waits of the interval; `None` unless somebody asked for them.
+    waits: Option<told::Waiting>,
     events: Count,
     /// The number of threads that were named.
     named: u64,
@@ -197,12 +208,14 @@ impl Live {
                     // The place of an entity that is gone.
                     self.accounts.remove(&of.account);
                     *of = Callback::default();
+                    self.flows.forget(place(executor, entity));
                 }
                 (of.entity, of.name, of.group, of.kind) = (entity, name, group, kind);
                 (of.priority, of.deadline_ns, of.period_ns, of.account) = (priority, deadline_ns, period_ns, account);
                 self.accounts.insert(account, place(executor, entity));
             }
             Name::Queue { queue, account, topic, depth } => {
+                let topic = topic_of_node(&topic).unwrap_or(&topic).to_owned();
                 let new = Queue { topic, account, fill: Fill::new(depth), fill_max: 0 };
                 self.queues.entry(queue).or_insert(new).account = account;
                 if self.queues.len() > THINGS {
@@ -210,6 +223,7 @@ impl Live {
                     self.queues.pop_first();
                 }
             }
+            Name::Publisher { publisher, topic } => self.flows.publisher(&publisher, topic),
             _ => {}
         }
     }
@@ -230,7 +244,15 @@ impl Live {
             Event::Dispatched { step, release, .. } => self.dispatched(thread, step, at, release.as_nanos()),
             Event::Suspended { step, .. } => self.end_segment(thread, &step, at),
             Event::Completed { step, deadline, .. } => self.completed(thread, &step, at, deadline.as_nanos()),
+            Event::Sent { publisher, .. } => {
+                if let Some(by) = self.running(thread) {
+                    self.flows.sent(by, publisher);
+                }
+            }
             Event::Queued { queue, ticket, displaced } => {
+                if let Some(by) = self.running(thread) {
+                    self.flows.queued(by, queue);
+                }
                 if let Some(queue) = self.queues.get_mut(&queue) {
                     queue.fill.queued(ticket, displaced);
                     queue.fill_max = queue.fill_max.max(queue.fill.level());
@@ -247,9 +269,7 @@ impl Live {
                 self.losses.entry((account, cause)).or_default().add(count);
             }
             Event::Incident { executor, entity, .. } => {
-                let running = self.threads.get(&thread).and_then(|thread| thread.running);
-                let of_running = running.map(|running| place(running.step.executor, running.step.entity));
-                let of = if entity == u64::MAX { of_running } else { Some(place(executor, entity)) };
+                let of = if entity == u64::MAX { self.running(thread) } else { Some(place(executor, entity)) };
                 if let Some(callback) = of.and_then(|of| self.callbacks.get_mut(&of)) {
                     callback.incidents.add(1);
                 }
@@ -257,6 +277,12 @@ impl Live {
             Event::Dropped { count } => self.dropped = self.dropped.saturating_add(count),
             _ => {}
         }
+    }
+
+    /// Returns the callback that the thread runs.
+    fn running(&self, thread: u32) -> Option<Place> {
+        let step = self.threads.get(&thread)?.running?.step;
+        Some(place(step.executor, step.entity))
     }
 
     fn callback(&mut self, step: &Step) -> Option<&mut Callback> {
@@ -270,6 +296,9 @@ impl Live {
         of.running = Some(Running { step, start_ns: at, counted_ns: at });
         if step.segment > 0 {
             return;
+        }
+        if let Some(waits) = &mut self.waits {
+            waits.ended(&self.watch, step, release, at);
         }
         if self.open.len() >= THINGS {
             // Callbacks that were removed while they awaited something never end.
@@ -318,7 +347,8 @@ impl Live {
         self.end_segment(thread, step, at);
         let open = self.open.remove(&(step.executor, step.entity, step.sequence));
         let deadline = deadline.saturating_add(open.map_or(0, |open| open.before_spin_ns));
-        let Some(callback) = self.callback(step) else { return };
+        let of = place(step.executor, step.entity);
+        let Some(callback) = self.callbacks.get_mut(&of) else { return };
         callback.runs.add(1);
         callback.missed.add(u64::from(at > deadline));
         // The beginning of the first activations was not watched.
@@ -331,6 +361,9 @@ impl Live {
         callback.execution.add(open.execution_ns);
         callback.response.add(response_ns);
         let late_ns = if at > deadline { Some(at - deadline) } else { None };
+        if let Some(late_ns) = late_ns {
+            told::note_miss(&mut self.misses, Miss { of, sequence: step.sequence, end_ns: at, response_ns, late_ns });
+        }
         let worst = &mut callback.worst;
         worst.retain(|of| at.saturating_sub(of.end_ns) < WORST.1);
         let before = worst.partition_point(|of| of.response_ns >= response_ns);

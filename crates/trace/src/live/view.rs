@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::histogram::{Histogram, Summary};
-use super::{Count, Live, Place, Worst, cause};
+use super::{Count, Live, MissView, Place, SendView, Waits, Worst, cause};
 use crate::model::Process;
 use crate::overdue::{Overdue, Told};
 
@@ -34,6 +34,13 @@ pub struct View {
     pub losses: Vec<LossView>,
     /// Callbacks that should have run by now and have not.
     pub overdue: Vec<OverdueView>,
+    /// Topics to which its callbacks published in the interval, or did before.
+    pub sends: Vec<SendView>,
+    /// Deadlines missed in the interval by activations that ended: the last hundred of them, in the order of time.
+    pub misses: Vec<MissView>,
+    /// Waits for other callbacks, if [`Live::explain_waits`] asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
 }
 
 /// A callback that should have run by now and has not.
@@ -214,6 +221,9 @@ impl Live {
         }
         view.losses = self.losses(None);
         view.overdue = self.watch.overdue(end_ns).iter().filter_map(|one| self.overdue_view(one)).collect();
+        view.waits = self.waits_view(end_ns);
+        view.misses = self.misses_view();
+        view.sends = self.sends_view(interval_ns);
         view.callbacks = self.callback_views(interval_ns, end_ns);
         for queue in self.queues.values_mut() {
             let callback = self.accounts.get(&queue.account).and_then(|place| self.callbacks.get(place));

@@ -196,6 +196,16 @@ impl Watch {
         })
     }
 
+    /// Returns the activations that were released and have not begun: the callback, the sequence number, and the time
+    /// from which it waits.
+    #[cfg(feature = "mcap")]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Number, u64, u64)> + '_ {
+        self.pending.iter().filter_map(|(number, (sequence, of))| {
+            let since = self.since(number.0)?;
+            Some((*number, *sequence, of.release.max(since)))
+        })
+    }
+
     /// Returns the time of the executor's first callback or polling point; `None` before that.
     pub(crate) fn since(&self, executor: u16) -> Option<u64> {
         self.executors.get(&executor)?.since
