@@ -45,7 +45,7 @@ pub(super) fn run_with(options: &Options, out: &mut dyn Write) -> Result<(), Fai
     // Before the network is joined, which takes time.
     Session::check_network()?;
     let bounds = match &options.system {
-        Some(path) => top::bounds(path)?,
+        Some(path) => top::prove(path)?.bounds.unwrap_or_default(),
         None => BTreeMap::new(),
     };
     let runtime = runtime()?;

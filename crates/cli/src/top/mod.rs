@@ -8,6 +8,7 @@ pub(crate) mod programs;
 mod screen;
 #[cfg(test)]
 mod tests;
+mod web;
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
@@ -24,6 +25,7 @@ use self::app::App;
 use self::columns::Column;
 use self::kernel::KernelThread;
 use self::programs::{Programs, Shown, Wanted};
+use self::web::state::{Chain, nanoseconds};
 use crate::scenario_file;
 
 pub(crate) const NAME: &str = "top";
@@ -42,6 +44,11 @@ Examples:
   rospin top --name robot --system robot.toml     with the bounds of the analysis
   rospin top --once | less                        as text, and end
   rospin top --json --interval 10 >> robot.jsonl  an object for each interval
+  rospin top --web                                a page for the browser: graph, lateness, queues, who waits for whom
+
+The page is at http://127.0.0.1:8770/, for this machine alone: from another one, ssh -L 8770:localhost:8770 robot. With --address
+everybody who reaches that address can read it; nobody can change anything. /state is what it shows, as JSON, and /events a stream
+of it (server-sent events).
 
 Exit code: 0, 1 if no program is there with --once, 2 if an option or the system file is wrong.")]
 struct Options {
@@ -53,9 +60,9 @@ struct Options {
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
 
-    /// Length of an interval in seconds, for which rates and times are shown
-    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = |text: &str| number::parse_seconds(text, 0.1, 3600.0))]
-    interval: Duration,
+    /// Length of an interval in seconds, for which rates and times are shown [default: 1, with --web 0.5]
+    #[arg(long, short, value_name = "SECONDS", value_parser = |text: &str| number::parse_seconds(text, 0.1, 3600.0))]
+    interval: Option<Duration>,
 
     /// Shows the bounds that the analysis proves for this system file beside the times
     #[arg(long, value_name = "FILE")]
@@ -84,6 +91,26 @@ struct Options {
     /// Prints each interval as a JSON object in a line
     #[arg(long, conflicts_with = "plain")]
     json: bool,
+
+    /// Serves a page for the browser, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["once", "plain", "json", "sort", "filter", "internals"])]
+    web: bool,
+
+    /// The port of the page; 0 takes one that is free
+    #[arg(long, value_name = "N", requires = "web", default_value_t = web::PORT)]
+    port: u16,
+
+    /// The address of the page, where others can read it, too: 0.0.0.0 is every address of this machine
+    #[arg(long, value_name = "ADDRESS", requires = "web", default_value = "127.0.0.1")]
+    address: String,
+}
+
+/// What the analysis proves for a system file.
+#[derive(Default)]
+pub(crate) struct Proven {
+    /// Bounds by callback; `None` without a system file.
+    pub(crate) bounds: Option<BTreeMap<String, Duration>>,
+    chains: Vec<Chain>,
 }
 
 /// Reasons for which nothing can be shown.
@@ -108,29 +135,46 @@ pub(crate) fn command() -> Command {
 /// Runs the command. `out` is stdout.
 pub(crate) fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     let options = Options::from_arg_matches(matches).map_err(Failure::input)?;
-    let bounds = options.system.as_deref().map(bounds).transpose()?;
+    let proven = options.system.as_deref().map(prove).transpose()?.unwrap_or_default();
+    let mut programs = Programs::new(Wanted { pids: options.pid.clone(), name: options.name.clone() });
+    if options.web {
+        programs.explain_waits();
+        let interval = options.interval.unwrap_or(Duration::from_millis(500));
+        return web::run(&options.address, options.port, interval, &mut programs, proven, out);
+    }
+    let interval = options.interval.unwrap_or(Duration::from_secs(1));
     let mut app = App {
-        bounds,
-        interval: options.interval,
+        bounds: proven.bounds,
+        interval,
         sort: Some(options.sort),
         filter: options.filter.clone(),
         has_internals: options.internals,
         ..App::default()
     };
-    let mut programs = Programs::new(Wanted { pids: options.pid.clone(), name: options.name.clone() });
     if options.once || options.plain || options.json || !std::io::stdout().is_terminal() {
         return print(&options, &mut app, &mut programs, out);
     }
     screen::run(&mut app, &mut programs).map_err(|error| Failure::run(TopFailure::Terminal(error)))
 }
 
-/// Returns the bounds of the analysis of a system file, by callback.
-pub(crate) fn bounds(path: &Path) -> Result<BTreeMap<String, Duration>, Failure> {
+/// Returns what the analysis proves for a system file.
+pub(crate) fn prove(path: &Path) -> Result<Proven, Failure> {
     let system = scenario_file::read(path).map_err(Failure::input)?;
     let failed = |reason| Failure::input(TopFailure::System { path: path.to_owned(), reason });
     let report = Analysis::new(&system).run().map_err(failed)?;
+    let mut chains = Vec::new();
+    for chain in &system.chains {
+        let found = report.chains.iter().find(|of| of.name == chain.name);
+        chains.push(Chain {
+            name: chain.name.clone(),
+            callbacks: chain.callbacks.clone(),
+            bound_ns: found.and_then(|of| of.latency).map(nanoseconds),
+            deadline_ns: chain.deadline.map(nanoseconds),
+        });
+    }
     let bound = |callback: rospin_analysis::CallbackBound| Some((callback.name, callback.bound?));
-    Ok(report.callbacks.into_iter().filter_map(bound).collect())
+    let bounds = report.callbacks.into_iter().filter_map(bound).collect();
+    Ok(Proven { bounds: Some(bounds), chains })
 }
 
 /// Prints intervals as text or JSON.
@@ -141,7 +185,7 @@ fn print(options: &Options, app: &mut App, programs: &mut Programs, out: &mut dy
     programs.show();
     let width = text_table::terminal_width();
     loop {
-        thread::sleep(options.interval);
+        thread::sleep(app.interval);
         app.update(programs.show(), |_| None);
         if options.once && app.programs.is_empty() {
             let who = |pid: &u32| format!(" with the number {pid}");
@@ -199,8 +243,7 @@ impl<'a> From<&'a Shown> for Program<'a> {
 }
 
 fn json(app: &App) -> String {
-    let ns =
-        |(name, bound): (&'_ String, &Duration)| (name.clone(), u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX));
+    let ns = |(name, bound): (&'_ String, &Duration)| (name.clone(), nanoseconds(*bound));
     let bounds_ns = app.bounds.as_ref().map(|bounds| bounds.iter().map(ns).collect());
     let programs = app.programs.iter().map(Program::from).collect();
     let interval = Interval { interval_s: app.interval.as_secs_f64(), programs, bounds_ns };

@@ -90,6 +90,8 @@ impl Program {
 #[derive(Default)]
 pub(crate) struct Programs {
     wanted: Wanted,
+    /// True if views tell who waits for whom.
+    explains_waits: bool,
     programs: BTreeMap<PathBuf, Program>,
 }
 
@@ -104,7 +106,12 @@ fn name_of(pid: u32) -> Option<String> {
 
 impl Programs {
     pub(crate) fn new(wanted: Wanted) -> Self {
-        Self { wanted, programs: BTreeMap::new() }
+        Self { wanted, ..Self::default() }
+    }
+
+    /// Asks for who waits for whom, of programs that are connected to from now on.
+    pub(super) fn explain_waits(&mut self) {
+        self.explains_waits = true;
     }
 
     /// Connects to each wanted program that is new, starts a thread that listens to it, and forgets programs that
@@ -129,7 +136,13 @@ impl Programs {
             let (name, kernel) = (name.unwrap_or_default(), Kernel::default());
             let kept = stream.as_ref().ok().and_then(|stream| stream.try_clone().ok());
             let program = Program { pid, name, heard: Arc::clone(&heard), kernel, stream: kept, is_over: false };
-            program.lock().live.view(now().saturating_sub(DELAY_NS));
+            {
+                let live = &mut program.lock().live;
+                if self.explains_waits {
+                    live.explain_waits();
+                }
+                live.view(now().saturating_sub(DELAY_NS));
+            }
             let listen = move || {
                 let end = stream
                     .and_then(|stream| listen(stream, &heard))

@@ -14,7 +14,8 @@ use rospin_trace::names::Name;
 use super::app::{App, Page};
 use super::kernel::KernelThread;
 use super::programs::Shown;
-use super::{Column, json, lines, screen};
+use super::web::state::{Chain, States};
+use super::{Column, Proven, json, lines, screen};
 
 /// A program in memory, with callbacks that run one after the other: number `n` for `n + 1` microseconds.
 struct Fake {
@@ -284,6 +285,37 @@ fn bounds_stand_beside_the_times_that_exceed_them() {
     assert_eq!(value["bounds_ns"]["callback_001"], 1_000);
     assert_eq!(value["programs"][0]["callbacks"][2]["runs"], 1);
     assert_eq!(value["programs"][0]["kernel_threads"][0]["class"], "fifo");
+}
+
+#[test]
+fn the_page_is_told_the_names_and_times_of_what_went_wrong() {
+    let mut fake = Fake::new(700, "robot", 150);
+    let bounds = [("callback_001".to_owned(), Duration::from_micros(1))];
+    let chain = Chain { name: "scan".into(), callbacks: Vec::new(), bound_ns: Some(7), deadline_ns: None };
+    let mut states = States::new(Proven { bounds: Some(bounds.into()), chains: vec![chain] });
+    let mut next = |programs: &[Shown]| -> serde_json::Value {
+        let text = states.next(programs, Duration::from_secs(1));
+        assert!(!text.contains('\n'), "an event is a line");
+        serde_json::from_str(&text).unwrap()
+    };
+    assert_eq!(next(&[])["told_total"], 0);
+    let state = next(&[fake.second()]);
+    let texts: Vec<String> = state["told"].as_array().unwrap().iter().map(|one| one["text"].to_string()).collect();
+    let has = |text: &str| texts.iter().filter(|of| of.contains(text)).count();
+    // Fifty of them took longer than their deadline of 100 us. The worst fifteen are told one by one.
+    assert_eq!((has("missed its deadline by "), has("35 further callbacks of robot missed deadlines")), (15, 1));
+    assert_eq!((has("missed its deadline by 50.0us"), has("took 2.00us, longer than its bound of 1.00us")), (1, 1));
+    assert_eq!((has("lost 3: queue full"), has("is watched"), texts.len()), (1, 1, 19));
+    let callback = &state["programs"][0]["callbacks"][1];
+    assert_eq!((callback["bound_ns"].as_u64(), callback["name"].as_str()), (Some(1_000), Some("callback_001")));
+    assert_eq!((&callback["missed"], &callback["internal"]), (&0.into(), &serde_json::Value::Null));
+    assert_eq!(state["chains"][0]["bound_ns"], 7);
+    for _ in 0..20 {
+        next(&[fake.second()]);
+    }
+    let state = next(&[]);
+    assert_eq!((state["told"].as_array().unwrap().len(), state["told_total"].as_u64()), (100, Some(19 + 20 * 18 + 1)));
+    assert_eq!(state["told"][99]["text"], "is not watched any more");
 }
 
 #[test]
