@@ -51,6 +51,7 @@ const EVENT: (&str, &str) = ("data: ", "\n\n");
 pub(super) struct Server {
     address: SocketAddr,
     states: watch::Sender<Bytes>,
+    #[cfg(test)]
     connections: Arc<AtomicUsize>,
 }
 
@@ -72,11 +73,18 @@ impl Server {
         let address = listener.local_addr()?;
         let (sender, states) = watch::channel(event(state));
         let connections = Arc::new(AtomicUsize::new(0));
-        let shared = Arc::new(Shared { hosts, limits, states, connections: Arc::clone(&connections) });
+        #[cfg(test)]
+        let counted = Arc::clone(&connections);
+        let shared = Arc::new(Shared { hosts, limits, states, connections });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let serve = move || runtime.block_on(serve(listener, shared));
         thread::Builder::new().name("web".to_owned()).spawn(serve)?;
-        Ok(Self { address, states: sender, connections })
+        Ok(Self {
+            address,
+            states: sender,
+            #[cfg(test)]
+            connections: counted,
+        })
     }
 
     pub(super) const fn address(&self) -> SocketAddr {

@@ -291,7 +291,9 @@ fn misses(program: &Shown, at: &impl Fn(u64) -> u64, told: &mut Vec<Told>) {
     for miss in &view.misses {
         let (late_ns, end_ns) = single.entry(miss.place).or_default();
         *late_ns = miss.late_ns.max(*late_ns);
-        *end_ns = miss.end_ns.max(*end_ns);
+        // A program in another time namespace has another steady clock.
+        let is_known = miss.end_ns <= view.end_ns && miss.end_ns + view.interval_ns + STRAY_NS >= view.end_ns;
+        *end_ns = if is_known { miss.end_ns.max(*end_ns) } else { view.end_ns };
     }
     let mut all: Vec<(u64, u64, &CallbackView)> = Vec::new();
     for of in program.view.callbacks.iter().filter(|of| of.missed > 0) {
