@@ -12,6 +12,7 @@ use crate::latency::Latency;
 use crate::left_out::LeftOut;
 use crate::reference_system::ReferenceSystem;
 use crate::robot::Robot;
+use crate::soak::Soak;
 use crate::throughput::ThroughputExperiment;
 use crate::timers::Timers;
 use crate::tracker::TrackerExperiment;
@@ -37,6 +38,7 @@ pub(crate) static EXPERIMENTS: &[&dyn Experiment] = &[
     &ThroughputExperiment,
     &Wire,
     &Robot,
+    &Soak,
 ];
 
 /// Returns the experiment called `name` on the command line; `None` if there is none.

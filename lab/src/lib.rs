@@ -20,6 +20,7 @@ mod left_out;
 mod middleware;
 mod reference_system;
 mod robot;
+mod soak;
 mod tail_plot;
 mod throughput;
 mod timers;

@@ -1,0 +1,118 @@
+//! What became of every message: heard, counted as lost, or never to be heard by anybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::agreement::Picture;
+use super::words::{Heard, TOPICS};
+
+/// What became of the messages of a topic, of all robots together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct TopicAccount {
+    pub(super) published: i64,
+    pub(super) heard: i64,
+    /// Between two that were heard, and counted by the subscription.
+    pub(super) lost: i64,
+    /// Before the first one that a start of the station heard, or after the last one: there was no subscription that
+    /// matched, or an end of the path had died.
+    pub(super) undeliverable: i64,
+}
+
+/// Messages of one start of a publisher.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    published: [i64; 3],
+    /// By topic, and by start of the station: what was heard.
+    heard: [BTreeMap<i64, Heard>; 3],
+}
+
+/// The messages of all starts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Accounts {
+    lines: BTreeMap<i64, Line>,
+    live: BTreeSet<i64>,
+}
+
+impl Accounts {
+    /// Notes what is there in a rest. `station` is the start of the station, and `live` are all that run.
+    pub(super) fn note(&mut self, station: i64, picture: &Picture, live: &BTreeSet<i64>) {
+        self.live.clone_from(live);
+        for (boot, robot) in &picture.robots {
+            self.lines.entry(*boot).or_default().published = robot.published;
+        }
+        for line in &picture.station.lines {
+            for (topic, ear) in line.ears.iter().enumerate() {
+                for heard in &ear.heard {
+                    self.lines.entry(heard.boot).or_default().heard[topic].insert(station, *heard);
+                }
+            }
+        }
+    }
+
+    /// Returns the starts of publishers that have ended.
+    pub(super) fn ended(&self) -> Vec<i64> {
+        self.lines.keys().copied().filter(|boot| !self.live.contains(boot)).collect()
+    }
+
+    /// Notes how much a start had published: numbers of eight bytes, one for each topic.
+    pub(super) fn note_published(&mut self, boot: i64, bytes: &[u8]) {
+        let Some(line) = self.lines.get_mut(&boot) else { return };
+        for (published, bytes) in line.published.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *published = (*published).max(i64::from_le_bytes(*bytes));
+        }
+    }
+
+    /// Returns what became of the messages of each topic. Those of the latched one replace each other, so that a late
+    /// reader is not owed the earlier ones.
+    pub(super) fn totals(&self, latched: usize) -> BTreeMap<&'static str, TopicAccount> {
+        let mut totals: BTreeMap<&'static str, TopicAccount> = BTreeMap::new();
+        for line in self.lines.values() {
+            for (topic, name) in TOPICS.into_iter().enumerate() {
+                let total = totals.entry(name).or_default();
+                let heard: i64 = line.heard[topic].values().map(|heard| heard.count).sum();
+                let span: i64 = line.heard[topic].values().map(|heard| heard.last - heard.first + 1).sum();
+                let lost = if topic == latched { 0 } else { span - heard };
+                total.published += line.published[topic];
+                total.heard += heard;
+                total.lost += lost;
+                total.undeliverable += line.published[topic] - heard - lost;
+            }
+        }
+        totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{EarSnapshot, LineSnapshot, RobotSnapshot, StationSnapshot};
+    use super::*;
+
+    #[test]
+    fn every_message_has_one_fate() {
+        let ear = |first, last, count| EarSnapshot {
+            heard: vec![Heard { boot: 2, first, last, count }],
+            ..EarSnapshot::default()
+        };
+        let picture = |ears| Picture {
+            station: StationSnapshot {
+                lines: vec![LineSnapshot { ears, ..LineSnapshot::default() }],
+                ..StationSnapshot::default()
+            },
+            robots: vec![(2, RobotSnapshot { published: [50, 50, 50], ..RobotSnapshot::default() })],
+        };
+        let mut accounts = Accounts::default();
+        let live = BTreeSet::from([1, 2]);
+        accounts.note(1, &picture([ear(3, 10, 7), ear(3, 10, 8), ear(3, 10, 2)]), &live);
+        // The station started again.
+        accounts.note(3, &picture([ear(21, 50, 30), ear(21, 50, 20), ear(50, 50, 1)]), &BTreeSet::from([3]));
+        assert_eq!(accounts.ended(), [2]);
+        let mut file = Vec::new();
+        file.extend([60_i64, 50, 50].map(i64::to_le_bytes).concat());
+        accounts.note_published(2, &file);
+        let totals = accounts.totals(2);
+        assert_eq!(totals["odom"], TopicAccount { published: 60, heard: 37, lost: 1, undeliverable: 22 });
+        assert_eq!(totals["scan"], TopicAccount { published: 50, heard: 28, lost: 10, undeliverable: 12 });
+        assert_eq!(totals["map"], TopicAccount { published: 50, heard: 3, lost: 0, undeliverable: 47 });
+    }
+}

@@ -1,0 +1,390 @@
+//! The course of a run: faults at their times, rests in which everything must be right, and what is found.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use super::accounts::Accounts;
+use super::agreement::{self, Picture, Subject};
+use super::fleet::Fleet;
+use super::ledger::Ledger;
+use super::log_lines::LogLines;
+use super::outcome::{FaultRow, Flatness, Outcome};
+use super::process::Said;
+use super::resources::Resources;
+use super::schedule::{Kind, STATION, Schedule};
+use super::words::{Fact, LATCHED, Outcome as Answer, Request, RobotSnapshot, RollAnswer, StationSnapshot};
+use crate::middleware::Middleware;
+
+/// Pause between two looks at what has come.
+const STEP: Duration = Duration::from_millis(20);
+/// Time between two snapshots while everything becomes right.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The time that all processes have to tell what they see.
+const ANSWER: Duration = Duration::from_secs(15);
+/// Time that the last messages have to arrive.
+const ARRIVAL: Duration = Duration::from_secs(1);
+/// Age from which a process's memory counts as that of the beginning, and is compared with the end's.
+const WARM: Duration = Duration::from_secs(600);
+/// The most sentences about what is wrong that are kept.
+const WRONG_MAX: usize = 200;
+
+/// Returns the time in which everything has to be right again after it has healed.
+pub(super) fn bound(middleware: Middleware) -> Duration {
+    match middleware {
+        // Leases of those that died last ten seconds, and strangers meet within eight seconds after that.
+        Middleware::InProcess | Middleware::Dds => Duration::from_secs(30),
+        // Connections that were cut are given up after ten seconds, or send again after as much as twice the cut.
+        Middleware::Zenoh => Duration::from_secs(45),
+    }
+}
+
+/// A run under way.
+struct Lead<'a> {
+    schedule: &'a Schedule,
+    middleware: Middleware,
+    fleet: Fleet,
+    heard: Receiver<(i64, Said)>,
+    ledger: Ledger,
+    lines: LogLines,
+    log: Option<File>,
+    accounts: Accounts,
+    begun: Instant,
+    /// Time that rests have taken.
+    rested: Duration,
+    station: Option<(i64, StationSnapshot)>,
+    robots: BTreeMap<usize, (i64, RobotSnapshot)>,
+    roll: Option<Vec<RollAnswer>>,
+    faults: BTreeMap<&'static str, FaultRow>,
+    /// Seconds from healing until each subject was right, a figure for each rest.
+    healed_s: BTreeMap<Subject, Vec<f64>>,
+    /// Resources of each start, the first that counts and the last: when, and what.
+    resources: BTreeMap<i64, (String, Vec<(f64, Resources)>)>,
+    wrong: Vec<String>,
+    rests: u64,
+    tell: &'a dyn Fn(&str),
+}
+
+/// Runs a schedule. `log` gets all log lines; `tell` is told of what happens; the run ends early if `is_over` becomes
+/// true.
+///
+/// # Errors
+/// If something is missing on this machine, or a process cannot be started; in words.
+pub(super) fn run(
+    schedule: &Schedule,
+    middleware: Middleware,
+    log: Option<File>,
+    is_over: &Arc<AtomicBool>,
+    tell: &dyn Fn(&str),
+) -> Result<Outcome, String> {
+    let (fleet, heard) = Fleet::start(schedule, middleware)?;
+    let mut lead = Lead {
+        schedule,
+        middleware,
+        fleet,
+        heard,
+        ledger: Ledger::default(),
+        lines: LogLines::default(),
+        log,
+        accounts: Accounts::default(),
+        begun: Instant::now(),
+        rested: Duration::ZERO,
+        station: None,
+        robots: BTreeMap::new(),
+        roll: None,
+        faults: BTreeMap::new(),
+        healed_s: BTreeMap::new(),
+        resources: BTreeMap::new(),
+        wrong: Vec::new(),
+        rests: 0,
+        tell,
+    };
+    lead.follow(is_over).map_err(|error| format!("the run cannot go on: {error}"))?;
+    Ok(lead.outcome())
+}
+
+impl Lead<'_> {
+    /// Time since the start, without the rests.
+    fn now(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(self.rested)
+    }
+
+    /// Applies all faults at their times.
+    fn follow(&mut self, is_over: &AtomicBool) -> io::Result<()> {
+        let mut ends: Vec<(Duration, usize)> = Vec::new();
+        let mut next = 0;
+        while next < self.schedule.faults.len() && !is_over.load(Ordering::Relaxed) {
+            self.look()?;
+            let now = self.now();
+            ends.retain(|(at, number)| *at > now || self.fleet.end(*number).is_err());
+            let fault = &self.schedule.faults[next];
+            if Duration::from_secs_f64(fault.at_s.max(0.0)) > now {
+                std::thread::sleep(STEP);
+                continue;
+            }
+            next += 1;
+            if fault.kind == Kind::Settle {
+                (self.tell)(&format!("{:7.1} s: rest", now.as_secs_f64()));
+                ends.clear();
+                let begun = Instant::now();
+                self.rest()?;
+                self.rested += begun.elapsed();
+                continue;
+            }
+            (self.tell)(&format!("{:7.1} s: {:?}", now.as_secs_f64(), fault.kind));
+            let did = self.fleet.begin(next, &fault.kind)?;
+            let row = self.faults.entry(fault.kind.name()).or_default();
+            if did {
+                row.count += 1;
+                row.seconds += fault.kind.duration().as_secs_f64();
+                ends.push((self.now() + fault.kind.duration(), next));
+            } else {
+                row.skipped += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has been said, and looks for processes that have ended.
+    fn look(&mut self) -> io::Result<()> {
+        while let Ok((boot, said)) = self.heard.try_recv() {
+            match said {
+                Said::Log(line) => {
+                    if let Some(log) = &mut self.log {
+                        let _ = writeln!(log, "{:9.3} {boot:4} {line}", self.begun.elapsed().as_secs_f64());
+                    }
+                    if let Some(wrong) = self.lines.note(boot, &line, Instant::now()) {
+                        self.found(wrong);
+                    }
+                }
+                Said::Fact(fact) => self.note(boot, *fact),
+            }
+        }
+        self.fleet.watch()?;
+        let wrong = std::mem::take(&mut self.fleet.wrong);
+        let more = std::mem::take(&mut self.ledger.wrong);
+        for text in wrong.into_iter().chain(more) {
+            self.found(text);
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, boot: i64, fact: Fact) {
+        match fact {
+            Fact::Ready => self.fleet.note_ready(boot),
+            Fact::StationSnapshot(snapshot) => self.station = Some((boot, *snapshot)),
+            Fact::RobotSnapshot(snapshot) => {
+                if let Some(host) = self.fleet.host_of(boot) {
+                    self.robots.insert(host, (boot, *snapshot));
+                }
+            }
+            Fact::RollCalled { answers } => self.roll = Some(answers),
+            Fact::Late(late) => {
+                let is_excused = self.fleet.is_excused(boot);
+                if !self.ledger.lateness.note(&late, is_excused) {
+                    self.found(format!("start {boot}: a callback was late without a cause: {late:?}"));
+                }
+            }
+            fact => self.ledger.note(boot, fact),
+        }
+    }
+
+    /// Notes that something is wrong.
+    fn found(&mut self, text: String) {
+        let text = format!("{:.1} s: {text}", self.begun.elapsed().as_secs_f64());
+        (self.tell)(&format!("WRONG {text}"));
+        if let Some(log) = &mut self.log {
+            let _ = writeln!(log, "WRONG {text}");
+        }
+        if self.wrong.len() < WRONG_MAX {
+            self.wrong.push(text);
+        }
+    }
+
+    /// Looks at what is said for a time.
+    fn pass(&mut self, time: Duration) -> io::Result<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            self.look()?;
+            std::thread::sleep(STEP);
+        }
+        self.look()
+    }
+
+    /// Heals everything, waits until everything is right, and judges.
+    fn rest(&mut self) -> io::Result<()> {
+        self.rests += 1;
+        self.fleet.heal()?;
+        let healed = Instant::now();
+        self.fleet.ask_all(Request::Pause);
+        let bound = bound(self.middleware);
+        // When each subject was right for the first time since it was wrong last.
+        let mut right: BTreeMap<Subject, f64> = BTreeMap::new();
+        loop {
+            let picture = self.picture()?;
+            let at = healed.elapsed();
+            let wrong = match &picture {
+                Some(picture) => agreement::disagreements(picture, &self.ledger),
+                None => vec![(Subject::Answers, "not all processes tell what they see".to_owned())],
+            };
+            for subject in Subject::ALL {
+                if picture.is_none() || wrong.iter().any(|(other, _)| *other == subject) {
+                    right.remove(&subject);
+                } else {
+                    right.entry(subject).or_insert(at.as_secs_f64());
+                }
+            }
+            if wrong.is_empty() {
+                break;
+            }
+            if at > bound {
+                for (subject, text) in wrong {
+                    self.found(format!("{at:.1?} after healing, {}: {text}", subject.name()));
+                }
+                break;
+            }
+            self.pass(LOOK_EVERY)?;
+        }
+        for (subject, seconds) in right {
+            self.healed_s.entry(subject).or_default().push(seconds);
+        }
+        self.judge()?;
+        self.fleet.ask_all(Request::Resume);
+        Ok(())
+    }
+
+    /// Judges what must hold on a quiet network.
+    fn judge(&mut self) -> io::Result<()> {
+        self.fleet.ask_all(Request::PublishOnce);
+        self.pass(ARRIVAL)?;
+        if let Some(picture) = self.picture()? {
+            for text in agreement::unaccounted(&picture) {
+                self.found(text);
+            }
+            let live = self.fleet.live();
+            let station = self.station.as_ref().map_or(0, |(boot, _)| *boot);
+            self.accounts.note(station, &picture, &live);
+        }
+        self.roll = None;
+        self.fleet.ask(STATION, Request::RollCall);
+        let begun = Instant::now();
+        while self.roll.is_none() && begun.elapsed() < ANSWER * 3 {
+            self.pass(STEP)?;
+        }
+        let Some(roll) = self.roll.take() else {
+            self.found("the station has not called the roll".to_owned());
+            return Ok(());
+        };
+        for (at, answer) in roll.into_iter().enumerate() {
+            self.judge_roll(at + 1, &answer);
+        }
+        let live = self.fleet.live();
+        self.ledger.settle(&live);
+        self.look()?;
+        for (name, boot, age, process) in self.fleet.running() {
+            let Some(resources) = Resources::read(process) else { continue };
+            let entry = self.resources.entry(boot).or_insert_with(|| (name, Vec::new()));
+            entry.1.push((age.as_secs_f64(), resources));
+        }
+        Ok(())
+    }
+
+    fn judge_roll(&mut self, host: usize, answer: &RollAnswer) {
+        let robot = self.robots.get(&host).map(|(boot, robot)| (*boot, robot.speed));
+        let arm = robot.map_or("", |(boot, _)| self.ledger.arm(boot)).to_lowercase();
+        let is_answered = |answer: &Answer| matches!(answer, Answer::Answered(_));
+        let is_right = is_answered(&answer.doubled)
+            && is_answered(&answer.relayed)
+            && robot.is_some_and(|(_, speed)| answer.speed == Answer::Answered(speed))
+            && answer.arm.as_deref() == Some(arm.as_str())
+            && answer.goal.as_deref() == Some("Succeeded")
+            && answer.feedback > 0;
+        if !is_right {
+            self.found(format!(
+                "robot_{host}, whose speed is {robot:?} and arm {arm}, answers the roll call: {answer:?}"
+            ));
+        }
+    }
+
+    /// Returns what all processes see now; `None` if not all of them tell it in time.
+    fn picture(&mut self) -> io::Result<Option<Picture>> {
+        self.station = None;
+        self.robots.clear();
+        self.fleet.ask_all(Request::Snapshot);
+        let begun = Instant::now();
+        while begun.elapsed() < ANSWER {
+            self.look()?;
+            let boots = self.fleet.boots();
+            let station = self.station.as_ref().filter(|(boot, _)| boots[STATION] == Some(*boot));
+            let is_told = |host: usize| self.robots.get(&host).is_some_and(|(boot, _)| boots[host] == Some(*boot));
+            if let Some((_, station)) = station
+                && (1..boots.len()).all(is_told)
+            {
+                let robots = self.robots.values().cloned().collect();
+                return Ok(Some(Picture { station: station.clone(), robots }));
+            }
+            std::thread::sleep(STEP);
+        }
+        Ok(None)
+    }
+
+    fn outcome(mut self) -> Outcome {
+        // Starts that ended between two rests: their files say how much they had published.
+        for boot in self.accounts.ended() {
+            let file = self.fleet.published_file(boot);
+            self.accounts.note_published(boot, &std::fs::read(file).unwrap_or_default());
+        }
+        let flatness = self.flatness();
+        for row in &flatness {
+            if let Some(text) = row.wrong() {
+                self.found(text);
+            }
+        }
+        Outcome {
+            middleware: self.middleware,
+            schedule: self.schedule.clone(),
+            seconds: self.begun.elapsed().as_secs_f64(),
+            rests: self.rests,
+            faults: self.faults,
+            healed_s: self.healed_s,
+            topics: self.accounts.totals(LATCHED),
+            called: self.ledger.called,
+            relayed: self.ledger.relayed,
+            asked_goals: self.ledger.asked_goals,
+            goals_told: self.ledger.goals_told,
+            speed_sets: self.ledger.speed_sets,
+            changed: self.ledger.changed,
+            components: self.ledger.components,
+            lateness: self.ledger.lateness,
+            log_lines: self.lines.count,
+            packets: self.fleet.packets(),
+            killed_for_memory: self.fleet.killed_for_memory,
+            flatness,
+            wrong: self.wrong,
+            remarks: self.fleet.remarks.clone(),
+        }
+    }
+
+    /// Compares what processes had when they were warm with what they have at the end.
+    fn flatness(&self) -> Vec<Flatness> {
+        let live = self.fleet.live();
+        let mut rows = Vec::new();
+        for (boot, (name, all)) in &self.resources {
+            let is_router = name.starts_with("router");
+            if !(live.contains(boot) || is_router) {
+                continue;
+            }
+            let first = all.iter().find(|(age, _)| *age >= WARM.as_secs_f64());
+            let (Some((from_s, first)), Some((to_s, last))) = (first, all.last()) else { continue };
+            if to_s - from_s > 60.0 {
+                let (from_s, to_s) = (*from_s, *to_s);
+                rows.push(Flatness { name: name.clone(), from_s, to_s, first: *first, last: *last });
+            }
+        }
+        rows
+    }
+}

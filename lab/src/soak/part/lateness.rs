@@ -1,0 +1,82 @@
+//! How late a periodic callback is, and why.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::super::words::{Fact, Late};
+use super::Teller;
+
+/// The lateness that no callback may have without a cause. A processor that the thread does not get is one.
+pub(super) const BOUND: Duration = Duration::from_millis(100);
+
+/// Nanoseconds that publishers of this process have taken.
+static PUBLISHING_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Publishes by `publish`, whose time counts.
+pub(super) fn publishing<T>(publish: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let result = publish();
+    PUBLISHING_NS.fetch_add(begun.elapsed().as_nanos() as u64, Ordering::Relaxed);
+    result
+}
+
+/// The times of a periodic callback.
+pub(super) struct Lateness {
+    period: Duration,
+    last: Instant,
+    before: Spent,
+    count: u64,
+}
+
+/// Number of callbacks after which their number is told.
+const TELL_EVERY: u64 = 500;
+
+impl Lateness {
+    pub(super) fn new(period: Duration) -> Self {
+        Self { period, last: Instant::now(), before: Spent::default(), count: 0 }
+    }
+
+    /// Notes that the callback runs. Tells if it runs too late after its last time. A callback that was late is followed
+    /// by one in time, so the time between both has its lateness.
+    pub(super) fn note(&mut self, teller: &Teller) {
+        let now = Instant::now();
+        let late = now.duration_since(self.last).saturating_sub(self.period);
+        self.last = now;
+        self.count += 1;
+        let spent = Spent::read();
+        let before = std::mem::replace(&mut self.before, spent);
+        if late > BOUND && self.count > 1 {
+            let ms = |after: u64, before: u64| after.saturating_sub(before) as f64 / 1e6;
+            teller.tell(&Fact::Late(Late {
+                ms: late.as_secs_f64() * 1e3,
+                waited_ms: ms(spent.waited_ns, before.waited_ns),
+                ran_ms: ms(spent.ran_ns, before.ran_ns),
+                publishing_ms: ms(spent.publishing_ns, before.publishing_ns),
+            }));
+        }
+        if self.count % TELL_EVERY == 0 {
+            teller.tell(&Fact::Timed { count: TELL_EVERY });
+        }
+    }
+}
+
+/// What the calling thread has spent its time on so far.
+#[derive(Clone, Copy, Default)]
+struct Spent {
+    ran_ns: u64,
+    /// It could run, and had no processor.
+    waited_ns: u64,
+    publishing_ns: u64,
+}
+
+impl Spent {
+    fn read() -> Self {
+        // Run time, waiting time, and slices.
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+        let mut next = || numbers.next().unwrap_or(0);
+        let (ran_ns, waited_ns) = (next(), next());
+        Self { ran_ns, waited_ns, publishing_ns: PUBLISHING_NS.load(Ordering::Relaxed) }
+    }
+}
