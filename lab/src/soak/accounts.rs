@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::agreement::Picture;
-use super::words::{Heard, TOPICS};
+use super::words::{StationSnapshot, TOPICS};
 
 /// What became of the messages of a topic, of all robots together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -14,8 +14,7 @@ pub(super) struct TopicAccount {
     pub(super) heard: i64,
     /// Between two that were heard, and counted by the subscription.
     pub(super) lost: i64,
-    /// Before the first one that a start of the station heard, or after the last one: there was no subscription that
-    /// matched, or an end of the path had died.
+    /// No subscription matched, because an end had died, or the two had forgotten each other.
     pub(super) undeliverable: i64,
 }
 
@@ -23,14 +22,16 @@ pub(super) struct TopicAccount {
 #[derive(Clone, Debug, Default)]
 struct Line {
     published: [i64; 3],
-    /// By topic, and by start of the station: what was heard.
-    heard: [BTreeMap<i64, Heard>; 3],
+    /// By topic, and by start of the station: the number of messages that were heard.
+    heard: [BTreeMap<i64, i64>; 3],
 }
 
 /// The messages of all starts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     lines: BTreeMap<i64, Line>,
+    /// By topic, start of the station, and robot: the number of messages that were counted as lost.
+    counted: [BTreeMap<(i64, usize), i64>; 3],
     live: BTreeSet<i64>,
 }
 
@@ -41,10 +42,16 @@ impl Accounts {
         for (boot, robot) in &picture.robots {
             self.lines.entry(*boot).or_default().published = robot.published;
         }
-        for line in &picture.station.lines {
+        self.note_heard(station, &picture.station);
+    }
+
+    /// Notes what a start of the station has heard.
+    pub(super) fn note_heard(&mut self, station: i64, snapshot: &StationSnapshot) {
+        for (robot, line) in snapshot.lines.iter().enumerate() {
             for (topic, ear) in line.ears.iter().enumerate() {
+                self.counted[topic].insert((station, robot), ear.counted);
                 for heard in &ear.heard {
-                    self.lines.entry(heard.boot).or_default().heard[topic].insert(station, *heard);
+                    self.lines.entry(heard.boot).or_default().heard[topic].insert(station, heard.count);
                 }
             }
         }
@@ -70,14 +77,16 @@ impl Accounts {
         for line in self.lines.values() {
             for (topic, name) in TOPICS.into_iter().enumerate() {
                 let total = totals.entry(name).or_default();
-                let heard: i64 = line.heard[topic].values().map(|heard| heard.count).sum();
-                let span: i64 = line.heard[topic].values().map(|heard| heard.last - heard.first + 1).sum();
-                let lost = if topic == latched { 0 } else { span - heard };
                 total.published += line.published[topic];
-                total.heard += heard;
-                total.lost += lost;
-                total.undeliverable += line.published[topic] - heard - lost;
+                total.heard += line.heard[topic].values().sum::<i64>();
             }
+        }
+        for (topic, name) in TOPICS.into_iter().enumerate() {
+            let Some(total) = totals.get_mut(name) else { continue };
+            if topic != latched {
+                total.lost = self.counted[topic].values().sum();
+            }
+            total.undeliverable = total.published - total.heard - total.lost;
         }
         totals
     }
@@ -85,13 +94,14 @@ impl Accounts {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::{EarSnapshot, LineSnapshot, RobotSnapshot, StationSnapshot};
+    use super::super::words::{EarSnapshot, Heard, LineSnapshot, RobotSnapshot};
     use super::*;
 
     #[test]
     fn every_message_has_one_fate() {
         let ear = |first, last, count| EarSnapshot {
             heard: vec![Heard { boot: 2, first, last, count }],
+            counted: last - first + 1 - count,
             ..EarSnapshot::default()
         };
         let picture = |ears| Picture {

@@ -22,6 +22,8 @@ use crate::middleware::Middleware;
 
 /// Pause between two looks at what has come.
 const STEP: Duration = Duration::from_millis(20);
+/// Time between two times that the station tells what it has heard, while things break: it may be killed at any time.
+const ASK_EVERY: Duration = Duration::from_secs(2);
 /// Time between two snapshots while everything becomes right.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The time that all processes have to tell what they see.
@@ -117,8 +119,13 @@ impl Lead<'_> {
     fn follow(&mut self, is_over: &AtomicBool) -> io::Result<()> {
         let mut ends: Vec<(Duration, usize)> = Vec::new();
         let mut next = 0;
+        let mut asked = Instant::now();
         while next < self.schedule.faults.len() && !is_over.load(Ordering::Relaxed) {
             self.look()?;
+            if asked.elapsed() > ASK_EVERY {
+                asked = Instant::now();
+                self.fleet.ask(STATION, Request::Snapshot);
+            }
             let now = self.now();
             ends.retain(|(at, number)| *at > now || self.fleet.end(*number).is_err());
             let fault = &self.schedule.faults[next];
@@ -176,7 +183,10 @@ impl Lead<'_> {
     fn note(&mut self, boot: i64, fact: Fact) {
         match fact {
             Fact::Ready => self.fleet.note_ready(boot),
-            Fact::StationSnapshot(snapshot) => self.station = Some((boot, *snapshot)),
+            Fact::StationSnapshot(snapshot) => {
+                self.accounts.note_heard(boot, &snapshot);
+                self.station = Some((boot, *snapshot));
+            }
             Fact::RobotSnapshot(snapshot) => {
                 if let Some(host) = self.fleet.host_of(boot) {
                     self.robots.insert(host, (boot, *snapshot));

@@ -58,6 +58,8 @@ pub(super) struct Lateness {
     pub(super) stopped: u64,
     /// Those whose thread could run, and had no processor.
     pub(super) no_processor: u64,
+    /// Those whose thread waited while other threads of the process could run, and had no processor.
+    pub(super) others_without_processor: u64,
     /// Those whose thread ran other callbacks.
     pub(super) other_callbacks: u64,
     /// Those whose thread waited until a publisher had room.
@@ -79,8 +81,11 @@ impl Lateness {
         self.longest_ms = self.longest_ms.max(late.ms);
         let causes = [late.waited_ms, late.publishing_ms, late.ran_ms];
         let [waited, publishing, ran] = causes;
-        if causes.iter().sum::<f64>() < late.ms * EXPLAINED {
-            return false;
+        let own: f64 = causes.iter().sum();
+        if own < late.ms * EXPLAINED {
+            let is_explained = own + late.others_waited_ms >= late.ms * EXPLAINED;
+            self.others_without_processor += u64::from(is_explained);
+            return is_explained;
         }
         let count = if waited >= publishing.max(ran) {
             &mut self.no_processor
@@ -338,6 +343,20 @@ mod tests {
         ] {
             assert_eq!(judged(facts.clone()).len(), 1, "{facts:?}");
         }
+    }
+
+    #[test]
+    fn a_late_callback_has_a_cause() {
+        let late = Late { ms: 200.0, waited_ms: 60.0, ran_ms: 10.0, ..Late::default() };
+        let mut lateness = Lateness::default();
+        assert!(!lateness.note(&late, false));
+        assert!(lateness.note(&late, true));
+        assert!(lateness.note(&Late { others_waited_ms: 90.0, ..late }, false));
+        assert!(lateness.note(&Late { publishing_ms: 90.0, ..late }, false));
+        assert!(lateness.note(&Late { waited_ms: 190.0, ..late }, false));
+        assert!(lateness.note(&Late { ran_ms: 190.0, ..late }, false));
+        let counts = [lateness.stopped, lateness.others_without_processor, lateness.publishing];
+        assert_eq!((counts, lateness.no_processor, lateness.other_callbacks), ([1; 3], 1, 1));
     }
 
     #[test]

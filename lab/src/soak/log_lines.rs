@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The time within which a line must not come again.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The time within which a line must not come again: a second, less a margin for lines that are read late.
+const AGAIN: Duration = Duration::from_millis(900);
 /// The most different lines that are remembered.
 const KEPT_MAX: usize = 10_000;
 

@@ -24,12 +24,13 @@ pub(super) fn sentences(outcome: &Outcome, file: &str) -> Vec<String> {
         ));
     }
     let lateness = &outcome.lateness;
-    let late = lateness.stopped + lateness.no_processor + lateness.other_callbacks + lateness.publishing;
+    let without = lateness.no_processor + lateness.others_without_processor;
+    let late = lateness.stopped + without + lateness.other_callbacks + lateness.publishing;
     sentences.push(format!(
         "Of {} timed callbacks {late} were late by more than 100 ms: {} of processes that were stopped, started or short of \
-         memory, {} without a processor, {} behind other callbacks, {} behind a publisher without room; the longest of the last \
+         memory, {without} without a processor, {} behind other callbacks, {} behind a publisher without room; the longest of the last \
          three by {:.0} ms.",
-        lateness.timed, lateness.stopped, lateness.no_processor, lateness.other_callbacks, lateness.publishing, lateness.longest_ms
+        lateness.timed, lateness.stopped, lateness.other_callbacks, lateness.publishing, lateness.longest_ms
     ));
     let packets = &outcome.packets;
     sentences.push(format!(

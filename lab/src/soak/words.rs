@@ -174,6 +174,9 @@ pub(super) struct Late {
     pub(super) ms: f64,
     /// It could run, and had no processor.
     pub(super) waited_ms: f64,
+    /// Other threads of the process could run, and had no processor, all together. One of them may have a lock for
+    /// which this one waits.
+    pub(super) others_waited_ms: f64,
     /// It ran.
     pub(super) ran_ms: f64,
     /// It published messages.
@@ -222,6 +225,10 @@ pub(super) struct EarSnapshot {
     pub(super) heard: Vec<Heard>,
     /// Messages that the subscription has counted as lost.
     pub(super) counted: i64,
+    /// Publishers that match now.
+    pub(super) matched: usize,
+    /// Matches so far. A publisher that was forgotten and found again counts twice.
+    pub(super) matches: u64,
 }
 
 impl EarSnapshot {

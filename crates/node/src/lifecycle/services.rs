@@ -1,9 +1,11 @@
 //! Services through which ROS 2's tools query a managed node and request transitions.
 
+use std::time::{Duration, Instant};
+
 use rospin_engine::Priority;
 
 use super::callbacks::Lifecycle;
-use super::error::LifecycleError;
+use super::error::{LifecycleError, TransitionError};
 use super::handle::LifecycleHandle;
 use super::machine::{self, Ask, EDGES, Edge, State};
 use super::run;
@@ -22,10 +24,11 @@ pub(super) fn create<P: Lifecycle>(
     queries: &ReentrantGroup,
 ) -> Result<Services, LifecycleError> {
     let changed = handle.clone();
+    let mut failures = Failures::default();
     let change = move |payload: &mut P, request: msgs::ChangeStateRequest| {
         let outcome = run::transition(payload, &changed, &asked(request));
         if let Err(reason) = &outcome {
-            log::warn!(target: "rospin", "{reason}");
+            failures.tell(reason);
         }
         msgs::ChangeStateResponse { success: outcome.is_ok() }
     };
@@ -42,6 +45,33 @@ pub(super) fn create<P: Lifecycle>(
         queries.create_service(service("get_available_transitions"), transitions)?,
         queries.create_service(service("get_transition_graph"), graph)?,
     ])
+}
+
+/// The shortest time between two log records about requests that failed. Whoever sends requests decides how many fail.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Requests for transitions that failed, as the log has them.
+#[derive(Default)]
+struct Failures {
+    /// The time of the last record.
+    told_at: Option<Instant>,
+    /// Number of failures since then, which have no record.
+    untold: u64,
+}
+
+impl Failures {
+    /// Logs the reason for which a request failed, unless another one was logged within the last second.
+    fn tell(&mut self, reason: &TransitionError) {
+        if self.told_at.is_some_and(|told_at| told_at.elapsed() < TELL_EVERY) {
+            self.untold += 1;
+            return;
+        }
+        self.told_at = Some(Instant::now());
+        match std::mem::take(&mut self.untold) {
+            0 => log::warn!(target: "rospin", "{reason}"),
+            untold => log::warn!(target: "rospin", "{reason} (and {untold} further requests failed before)"),
+        }
+    }
 }
 
 /// Returns the options of a service of the node. It is answered also while the executor is overloaded: a node that is

@@ -10,6 +10,7 @@ use rospin_node::{
     Lifecycle, LifecycleHandle, LifecycleNode, LifecyclePublisher, Message, NodeOptions, Ros, ServiceInterface,
     SubscriptionOptions, Tick,
 };
+use rospin_testkit::kept_log::{keep_warnings, warnings_with};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -306,6 +307,25 @@ fn tools_see_it_and_ask_it_by_label_and_by_number() {
     let states = bench.call::<msgs::GetAvailableStates>("/robot/arm/get_available_states", request).available_states;
     assert_eq!(states.len(), 11);
     assert_eq!(states.last().unwrap().label, "errorprocessing");
+}
+
+#[test]
+fn requests_that_fail_do_not_fill_the_log() {
+    keep_warnings();
+    let context = Context::new(ContextOptions::new());
+    let executor = context.create_executor(ExecutorOptions::new("main"));
+    let ros = Ros::in_process(&context);
+    let _node = LifecycleNode::new(&ros, &executor.handle(), "asked_in_vain", Device::default()).unwrap();
+    let tool = ros.create_node("tool").unwrap();
+    let client = tool.create_client::<msgs::ChangeState>("/asked_in_vain/change_state").unwrap();
+    for id in [3, 2].into_iter().cycle().take(20) {
+        let transition = msgs::Transition { id, label: String::new() };
+        let call = client.call(msgs::ChangeStateRequest { transition });
+        let options = SpinOptions::new().timeout(Duration::from_secs(40));
+        assert!(!executor.spin_until(call, options).unwrap().unwrap().success);
+    }
+    let told = warnings_with(&["node `/asked_in_vain`", "ask for `configure`"]).len();
+    assert!((1..20).contains(&told), "{told} records of 20 requests in a moment");
 }
 
 #[test]

@@ -9,6 +9,8 @@ use super::super::words::{Count, EarSnapshot, Heard};
 pub(super) struct Ear {
     heard: BTreeMap<i64, Heard>,
     last: Option<Count>,
+    /// Publishers that match now, and matches so far.
+    matched: (usize, u64),
 }
 
 impl Ear {
@@ -26,9 +28,16 @@ impl Ear {
         is_right
     }
 
+    /// Notes how many publishers match now, and how many have matched so far.
+    pub(super) fn note_matches(&mut self, current: usize, total: u64) {
+        self.matched = (current, total);
+    }
+
     /// Returns what was heard, beside the number of messages that the subscription has counted as lost.
     pub(super) fn snapshot(&self, counted: u64) -> EarSnapshot {
-        EarSnapshot { last: self.last, heard: self.heard.values().copied().collect(), counted: counted as i64 }
+        let (matched, matches) = self.matched;
+        let heard = self.heard.values().copied().collect();
+        EarSnapshot { last: self.last, heard, counted: counted as i64, matched, matches }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How late a periodic callback is, and why.
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,7 @@ impl Lateness {
             teller.tell(&Fact::Late(Late {
                 ms: late.as_secs_f64() * 1e3,
                 waited_ms: ms(spent.waited_ns, before.waited_ns),
+                others_waited_ms: ms(spent.others_waited_ns, before.others_waited_ns),
                 ran_ms: ms(spent.ran_ns, before.ran_ns),
                 publishing_ms: ms(spent.publishing_ns, before.publishing_ns),
             }));
@@ -67,16 +69,24 @@ struct Spent {
     ran_ns: u64,
     /// It could run, and had no processor.
     waited_ns: u64,
+    /// The same of all other threads together.
+    others_waited_ns: u64,
     publishing_ns: u64,
 }
 
 impl Spent {
     fn read() -> Self {
-        // Run time, waiting time, and slices.
-        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
-        let mut next = || numbers.next().unwrap_or(0);
-        let (ran_ns, waited_ns) = (next(), next());
-        Self { ran_ns, waited_ns, publishing_ns: PUBLISHING_NS.load(Ordering::Relaxed) }
+        let [ran_ns, waited_ns] = schedstat(Path::new("/proc/thread-self"));
+        let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let all: u64 = threads.map(|thread| schedstat(&thread.path())[1]).sum();
+        let others_waited_ns = all.saturating_sub(waited_ns);
+        Self { ran_ns, waited_ns, others_waited_ns, publishing_ns: PUBLISHING_NS.load(Ordering::Relaxed) }
     }
+}
+
+/// Returns the nanoseconds for which a thread ran, and waited for a processor.
+fn schedstat(thread: &Path) -> [u64; 2] {
+    let text = fs::read_to_string(thread.join("schedstat")).unwrap_or_default();
+    let mut numbers = text.split_whitespace().map(|number| number.parse().unwrap_or(0));
+    [numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)]
 }

@@ -30,7 +30,7 @@ use super::{Asked, Failed, Part, Teller, robot_name, seen};
 /// Orders that are divisible by these are rejected, not canceled, and aborted.
 pub(in super::super) const REJECTED: i32 = 7;
 pub(super) const STUBBORN: i32 = 5;
-const ABORTED: i32 = 9;
+pub(super) const ABORTED: i32 = 9;
 /// Speeds that are divisible by this are refused.
 pub(in super::super) const TOO_FAST: i64 = 11;
 /// The answer of a relay that has none of the station.

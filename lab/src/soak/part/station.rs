@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use rospin::action::ActionClient;
+use rospin::events::{EventCallback, MatchedStatus};
 use rospin::msgs::composition_interfaces::srv::{LoadNode, UnloadNode};
 use rospin::msgs::example_interfaces::action::Fibonacci;
 use rospin::msgs::example_interfaces::srv::AddTwoInts;
@@ -30,7 +31,7 @@ const WATCHED: Duration = Duration::from_millis(20);
 /// What the station has of one robot.
 pub(super) struct Line {
     robot: String,
-    ears: Vec<(Arc<Mutex<Ear>>, Subscription)>,
+    ears: Vec<(Arc<Mutex<Ear>>, Subscription, EventCallback)>,
     pub(super) double: Client<AddTwoInts>,
     pub(super) relay: Client<AddTwoInts>,
     pub(super) drive: ActionClient<Fibonacci>,
@@ -171,7 +172,11 @@ impl Line {
                 let is_right = lock(&heard).hear(count, place == LATCHED);
                 teller.check(is_right, || format!("{name}: {count:?} came twice or too late"));
             };
-            ears.push((ear, node.create_subscription(options, hear)?));
+            let subscription = node.create_subscription(options, hear)?;
+            let matching = Arc::clone(&ear);
+            let note = move |status: MatchedStatus| lock(&matching).note_matches(status.current, status.total);
+            let matches = node.create_event_callback(&subscription, note)?;
+            ears.push((ear, subscription, matches));
         }
         let at = |name: &str| format!("/{robot}/{name}");
         Ok(Self {
@@ -190,7 +195,7 @@ impl Line {
 
     fn snapshot(&self, station: &Station) -> LineSnapshot {
         let mut ears: [EarSnapshot; 3] = Default::default();
-        for (snapshot, (ear, subscription)) in ears.iter_mut().zip(&self.ears) {
+        for (snapshot, (ear, subscription, _)) in ears.iter_mut().zip(&self.ears) {
             // Counted first: a message that is counted meanwhile may be missing, and not the other way round.
             let counted = subscription.lost(LossCause::QueueFull);
             *snapshot = lock(ear).snapshot(counted);

@@ -18,7 +18,7 @@ use super::super::rng::Rng;
 use super::super::words::{End, Fact, Order, Outcome, RollAnswer};
 use super::Teller;
 use super::awaited::{Awaited, poll_once};
-use super::robot::{GUEST, NO_ANSWER, REJECTED};
+use super::robot::{ABORTED, GUEST, NO_ANSWER, REJECTED};
 use super::station::{Line, Station};
 
 /// The longest time that the station waits for an answer.
@@ -270,7 +270,7 @@ impl Work {
             .iter()
             .map(|line| {
                 let mut order = self.next();
-                while order as i32 % REJECTED == 0 || order % 20 != 3 {
+                while order as i32 % REJECTED == 0 || order as i32 % ABORTED == 0 || order % 20 != 3 {
                     order = self.next();
                 }
                 let order = order as i32;
@@ -384,9 +384,13 @@ impl Sent {
     fn end_calmly(&mut self, teller: &Teller) -> (Option<String>, usize) {
         let begun = Instant::now();
         self.result = Some(Awaited::new(self.handle.result()));
+        let mut has_result = false;
         while begun.elapsed() < CALM {
-            if !self.poll(teller) {
-                return (Some(format!("{:?}", self.handle.state())), (self.heard + 1).max(0) as usize);
+            has_result = has_result || !self.poll(teller);
+            // The report of the state is a message of its own, and may come after the result.
+            let state = self.handle.state();
+            if has_result && !matches!(state, GoalState::Accepted | GoalState::Executing | GoalState::Canceling) {
+                return (Some(format!("{state:?}")), (self.heard + 1).max(0) as usize);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
