@@ -239,7 +239,7 @@ impl Lead<'_> {
             let at = healed.elapsed();
             let wrong = match &picture {
                 Some(picture) => agreement::disagreements(picture, &self.ledger),
-                None => vec![(Subject::Answers, "not all processes tell what they see".to_owned())],
+                None => vec![(Subject::Answers, format!("hosts {:?} do not tell what they see", self.silent()))],
             };
             for subject in Subject::ALL {
                 if picture.is_none() || wrong.iter().any(|(other, _)| *other == subject) {
@@ -328,11 +328,8 @@ impl Lead<'_> {
         let begun = Instant::now();
         while begun.elapsed() < ANSWER {
             self.look()?;
-            let boots = self.fleet.boots();
-            let station = self.station.as_ref().filter(|(boot, _)| boots[STATION] == Some(*boot));
-            let is_told = |host: usize| self.robots.get(&host).is_some_and(|(boot, _)| boots[host] == Some(*boot));
-            if let Some((_, station)) = station
-                && (1..boots.len()).all(is_told)
+            if let Some((_, station)) = &self.station
+                && self.silent().is_empty()
             {
                 let robots = self.robots.values().cloned().collect();
                 return Ok(Some(Picture { station: station.clone(), robots }));
@@ -340,6 +337,21 @@ impl Lead<'_> {
             std::thread::sleep(STEP);
         }
         Ok(None)
+    }
+
+    /// Returns the hosts whose processes have not told what they see.
+    fn silent(&self) -> Vec<usize> {
+        let mut silent = Vec::new();
+        for (host, boot) in self.fleet.boots().into_iter().enumerate() {
+            let told = match host {
+                STATION => self.station.as_ref().map(|(boot, _)| *boot),
+                _ => self.robots.get(&host).map(|(boot, _)| *boot),
+            };
+            if told.is_none() || told != boot {
+                silent.push(host);
+            }
+        }
+        silent
     }
 
     fn outcome(mut self) -> Outcome {

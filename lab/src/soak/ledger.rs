@@ -60,6 +60,8 @@ pub(super) struct Lateness {
     pub(super) no_processor: u64,
     /// Those whose thread waited while other threads of the process could run, and had no processor.
     pub(super) others_without_processor: u64,
+    /// Those whose thread had a processor, which stood still.
+    pub(super) stood_still: u64,
     /// Those whose thread ran other callbacks.
     pub(super) other_callbacks: u64,
     /// Those whose thread waited until a publisher had room.
@@ -76,6 +78,10 @@ impl Lateness {
     pub(super) fn note(&mut self, late: &Late, was_stopped: bool) -> bool {
         if was_stopped {
             self.stopped += 1;
+            return true;
+        }
+        if late.has_stood_still {
+            self.stood_still += 1;
             return true;
         }
         self.longest_ms = self.longest_ms.max(late.ms);
@@ -351,12 +357,13 @@ mod tests {
         let mut lateness = Lateness::default();
         assert!(!lateness.note(&late, false));
         assert!(lateness.note(&late, true));
+        assert!(lateness.note(&Late { has_stood_still: true, ..late }, false));
         assert!(lateness.note(&Late { others_waited_ms: 90.0, ..late }, false));
         assert!(lateness.note(&Late { publishing_ms: 90.0, ..late }, false));
         assert!(lateness.note(&Late { waited_ms: 190.0, ..late }, false));
         assert!(lateness.note(&Late { ran_ms: 190.0, ..late }, false));
-        let counts = [lateness.stopped, lateness.others_without_processor, lateness.publishing];
-        assert_eq!((counts, lateness.no_processor, lateness.other_callbacks), ([1; 3], 1, 1));
+        let rare = [lateness.stopped, lateness.stood_still, lateness.others_without_processor];
+        assert_eq!((rare, lateness.publishing, lateness.no_processor, lateness.other_callbacks), ([1; 3], 1, 1, 1));
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(super) const BEGINNING: Duration = Duration::from_secs(8);
 /// Time after which a long run kills neither the station nor the first robot any more, so that their memory can be
 /// compared with that of the end.
 const VETERANS_FROM: f64 = 480.0;
+/// The shortest and longest time in seconds that a fault has lasted when a rest ends it. Leases of ten seconds are between.
+const LASTING: (f64, f64) = (2.0, 14.0);
 /// Length of a run that has veterans.
 const LONG: f64 = 1200.0;
 
@@ -188,21 +190,27 @@ impl Schedule {
         let mut at_s = BEGINNING.as_secs_f64();
         let mut rested = 0.0;
         while at_s < last {
-            if at_s - rested > 120.0 {
+            let has_veterans = end >= LONG && at_s > VETERANS_FROM;
+            if at_s - rested > 120.0 && at_s + LASTING.1 < last {
+                faults.push(Fault { at_s, kind: any_lasting_fault(&mut rng, robots, has_veterans) });
+                at_s += rng.between(LASTING.0, LASTING.1);
                 rested = at_s;
                 faults.push(Fault { at_s, kind: Kind::Settle });
                 at_s += rng.between(1.0, 5.0);
                 continue;
             }
-            let has_veterans = end >= LONG && at_s > VETERANS_FROM;
             faults.push(Fault { at_s, kind: any_fault(&mut rng, robots, middleware, has_veterans) });
             // Faults overlap now and then.
             at_s += rng.between(1.0, 19.0);
         }
+        let has_veterans = end >= LONG;
+        faults
+            .push(Fault { at_s: (last - LASTING.1).max(0.0), kind: any_lasting_fault(&mut rng, robots, has_veterans) });
         faults.push(Fault { at_s: last, kind: Kind::Settle });
         for fault in &mut faults {
             fault.at_s = rounded(fault.at_s);
         }
+        faults.sort_by(|one, other| one.at_s.total_cmp(&other.at_s));
         Self { seed, robots, minutes, faults }
     }
 }
@@ -212,6 +220,23 @@ fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
+/// Returns a fault that lasts until a rest ends it, so that something has to heal there.
+fn any_lasting_fault(rng: &mut Rng, robots: usize, has_veterans: bool) -> Kind {
+    let host = 1 + rng.below(robots);
+    let for_s = 60.0;
+    match rng.below(5) {
+        0..=1 => Kind::Isolate { host, for_s },
+        2 => Kind::Cut { host, other: STATION, for_s },
+        3 => Kind::Stop { host, for_s },
+        _ => Kind::Kill { host: if has_veterans { any_mortal(rng, robots) } else { host }, after_s: for_s },
+    }
+}
+
+/// Returns a robot that may be killed at any time: not the first one, if there is another.
+fn any_mortal(rng: &mut Rng, robots: usize) -> usize {
+    2.min(robots) + rng.below(robots.saturating_sub(1).max(1))
+}
+
 /// Returns any fault. `has_veterans` if neither the station nor the first robot may be killed.
 fn any_fault(rng: &mut Rng, robots: usize, middleware: Middleware, has_veterans: bool) -> Kind {
     let robot = 1 + rng.below(robots);
@@ -219,8 +244,7 @@ fn any_fault(rng: &mut Rng, robots: usize, middleware: Middleware, has_veterans:
     if other == robot {
         other = STATION;
     }
-    // The first one if there is no other.
-    let mortal = if has_veterans { 2.min(robots) + rng.below(robots.saturating_sub(1).max(1)) } else { robot };
+    let mortal = if has_veterans { any_mortal(rng, robots) } else { robot };
     // Short ones, and some that last longer than leases.
     let for_s = rounded(if rng.percent(65) { rng.between(0.3, 6.0) } else { rng.between(6.0, 25.0) });
     let after_s = rounded(rng.between(0.2, 15.0));

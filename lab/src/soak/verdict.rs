@@ -24,12 +24,12 @@ pub(super) fn sentences(outcome: &Outcome, file: &str) -> Vec<String> {
         ));
     }
     let lateness = &outcome.lateness;
-    let without = lateness.no_processor + lateness.others_without_processor;
+    let without = lateness.no_processor + lateness.others_without_processor + lateness.stood_still;
     let late = lateness.stopped + without + lateness.other_callbacks + lateness.publishing;
     sentences.push(format!(
         "Of {} timed callbacks {late} were late by more than 100 ms: {} of processes that were stopped, started or short of \
-         memory, {without} without a processor, {} behind other callbacks, {} behind a publisher without room; the longest of the last \
-         three by {:.0} ms.",
+         memory, {without} without a processor, {} behind other callbacks, {} behind a publisher without room; the longest of \
+         those that were neither stopped nor stood still by {:.0} ms.",
         lateness.timed, lateness.stopped, lateness.other_callbacks, lateness.publishing, lateness.longest_ms
     ));
     let packets = &outcome.packets;

@@ -181,6 +181,9 @@ pub(super) struct Late {
     pub(super) ran_ms: f64,
     /// It published messages.
     pub(super) publishing_ms: f64,
+    /// True if the kernel has accounted nothing to the thread since then: it was on a processor all the time, and that
+    /// stood still, as a virtual machine's does while its host runs something else.
+    pub(super) has_stood_still: bool,
 }
 
 /// The part of the graph that a node sees.

@@ -55,6 +55,8 @@ impl Lateness {
                 others_waited_ms: ms(spent.others_waited_ns, before.others_waited_ns),
                 ran_ms: ms(spent.ran_ns, before.ran_ns),
                 publishing_ms: ms(spent.publishing_ns, before.publishing_ns),
+                has_stood_still: spent.ran_ns > 0
+                    && (spent.ran_ns, spent.waited_ns) == (before.ran_ns, before.waited_ns),
             }));
         }
         if self.count % TELL_EVERY == 0 {

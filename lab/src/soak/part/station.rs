@@ -128,12 +128,11 @@ impl Asked for Station {
 
     fn snapshot(&self) {
         let lines = self.lines.iter().map(|line| line.snapshot(self)).collect();
-        let snapshot = StationSnapshot {
-            mission: Some(*lock(&self.last_mission)),
-            lines,
-            seen: seen(&self.node, self.part.order.robots),
-            open: lock(&self.work).open(),
-        };
+        // One lock after the other: the work publishes missions.
+        let mission = Some(*lock(&self.last_mission));
+        let open = lock(&self.work).open();
+        let seen = seen(&self.node, self.part.order.robots);
+        let snapshot = StationSnapshot { mission, lines, seen, open };
         self.part.teller.tell(&Fact::StationSnapshot(Box::new(snapshot)));
     }
 
