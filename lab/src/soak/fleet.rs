@@ -155,6 +155,8 @@ impl Fleet {
     fn start_process(&mut self, host: usize) -> io::Result<()> {
         if self.processes[host].is_none() {
             let role = if host == STATION { Role::Station } else { Role::Robot };
+            // A recording keeps the files of its own process alone.
+            self.disks.remove_recordings(host);
             let (order, place) = (self.order(role, host), self.place(host));
             self.processes[host] = Some(Process::start(order, &self.hosts, &place, &self.said)?);
         }
@@ -345,6 +347,11 @@ impl Fleet {
         running
     }
 
+    /// Returns all starts so far.
+    pub(super) fn all_boots(&self) -> impl Iterator<Item = i64> {
+        1..=self.boots
+    }
+
     /// Returns the host of a start.
     pub(super) fn host_of(&self, boot: i64) -> Option<usize> {
         self.hosts_of.get(&boot).copied()
@@ -408,7 +415,10 @@ struct Disks {
 
 impl Disks {
     fn new(count: usize) -> Result<Self, String> {
-        let root = std::env::temp_dir().join(format!("rospin-soak-{}", std::process::id()));
+        // In memory: who writes to the machine's disk waits for all others that do.
+        let memory = PathBuf::from("/dev/shm");
+        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let root = base.join(format!("rospin-soak-{}", std::process::id()));
         let mut disks = Self { root, count: 0 };
         for host in 0..count {
             let folder = disks.folder(host);
@@ -426,6 +436,15 @@ impl Disks {
 
     fn folder(&self, host: usize) -> PathBuf {
         self.root.join(format!("host-{host}"))
+    }
+
+    fn remove_recordings(&self, host: usize) {
+        for file in fs::read_dir(self.folder(host)).into_iter().flatten().flatten() {
+            if file.path().extension().is_some_and(|extension| extension == "mcap") {
+                // Its process has ended.
+                let _ = fs::remove_file(file.path());
+            }
+        }
     }
 }
 

@@ -355,10 +355,11 @@ impl Lead<'_> {
     }
 
     fn outcome(mut self) -> Outcome {
-        // Starts that ended between two rests: their files say how much they had published.
-        for boot in self.accounts.ended() {
-            let file = self.fleet.published_file(boot);
-            self.accounts.note_published(boot, &std::fs::read(file).unwrap_or_default());
+        // Starts that ended, perhaps between two rests: their files say how much they had published.
+        for boot in self.fleet.all_boots() {
+            if let Ok(bytes) = std::fs::read(self.fleet.published_file(boot)) {
+                self.accounts.note_published(boot, &bytes);
+            }
         }
         let flatness = self.flatness();
         for row in &flatness {

@@ -62,6 +62,8 @@ pub(super) struct Lateness {
     pub(super) others_without_processor: u64,
     /// Those whose thread had a processor, which stood still.
     pub(super) stood_still: u64,
+    /// Those whose process waited for pages of its program from a disk.
+    pub(super) pages_read: u64,
     /// Those whose thread ran other callbacks.
     pub(super) other_callbacks: u64,
     /// Those whose thread waited until a publisher had room.
@@ -89,9 +91,12 @@ impl Lateness {
         let [waited, publishing, ran] = causes;
         let own: f64 = causes.iter().sum();
         if own < late.ms * EXPLAINED {
-            let is_explained = own + late.others_waited_ms >= late.ms * EXPLAINED;
-            self.others_without_processor += u64::from(is_explained);
-            return is_explained;
+            if own + late.others_waited_ms >= late.ms * EXPLAINED {
+                self.others_without_processor += 1;
+                return true;
+            }
+            self.pages_read += u64::from(late.pages_read > 0);
+            return late.pages_read > 0;
         }
         let count = if waited >= publishing.max(ran) {
             &mut self.no_processor
@@ -359,11 +364,12 @@ mod tests {
         assert!(lateness.note(&late, true));
         assert!(lateness.note(&Late { has_stood_still: true, ..late }, false));
         assert!(lateness.note(&Late { others_waited_ms: 90.0, ..late }, false));
+        assert!(lateness.note(&Late { pages_read: 2, ..late }, false));
         assert!(lateness.note(&Late { publishing_ms: 90.0, ..late }, false));
         assert!(lateness.note(&Late { waited_ms: 190.0, ..late }, false));
         assert!(lateness.note(&Late { ran_ms: 190.0, ..late }, false));
-        let rare = [lateness.stopped, lateness.stood_still, lateness.others_without_processor];
-        assert_eq!((rare, lateness.publishing, lateness.no_processor, lateness.other_callbacks), ([1; 3], 1, 1, 1));
+        let rare = [lateness.stopped, lateness.stood_still, lateness.others_without_processor, lateness.pages_read];
+        assert_eq!((rare, lateness.publishing, lateness.no_processor, lateness.other_callbacks), ([1; 4], 1, 1, 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The result in sentences.
 
+use super::ledger::Lateness;
 use super::outcome::Outcome;
 
 /// The most sentences about what is wrong that are shown.
@@ -25,12 +26,13 @@ pub(super) fn sentences(outcome: &Outcome, file: &str) -> Vec<String> {
     }
     let lateness = &outcome.lateness;
     let without = lateness.no_processor + lateness.others_without_processor + lateness.stood_still;
-    let late = lateness.stopped + without + lateness.other_callbacks + lateness.publishing;
+    let Lateness { stopped, pages_read, other_callbacks, publishing, timed, longest_ms, .. } = lateness;
+    let late = stopped + without + pages_read + other_callbacks + publishing;
     sentences.push(format!(
-        "Of {} timed callbacks {late} were late by more than 100 ms: {} of processes that were stopped, started or short of \
-         memory, {without} without a processor, {} behind other callbacks, {} behind a publisher without room; the longest of \
-         those that were neither stopped nor stood still by {:.0} ms.",
-        lateness.timed, lateness.stopped, lateness.other_callbacks, lateness.publishing, lateness.longest_ms
+        "Of {timed} timed callbacks {late} were late by more than 100 ms: {stopped} of processes that were stopped, started or \
+         short of memory, {without} without a processor, {pages_read} while pages were read from a disk, {other_callbacks} behind \
+         other callbacks, {publishing} behind a publisher without room; the longest of those that were neither stopped nor stood \
+         still by {longest_ms:.0} ms."
     ));
     let packets = &outcome.packets;
     sentences.push(format!(

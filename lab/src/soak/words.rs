@@ -181,6 +181,8 @@ pub(super) struct Late {
     pub(super) ran_ms: f64,
     /// It published messages.
     pub(super) publishing_ms: f64,
+    /// Pages of the process that had to be read from a disk, by any of its threads.
+    pub(super) pages_read: u64,
     /// True if the kernel has accounted nothing to the thread since then: it was on a processor all the time, and that
     /// stood still, as a virtual machine's does while its host runs something else.
     pub(super) has_stood_still: bool,

@@ -55,6 +55,7 @@ impl Lateness {
                 others_waited_ms: ms(spent.others_waited_ns, before.others_waited_ns),
                 ran_ms: ms(spent.ran_ns, before.ran_ns),
                 publishing_ms: ms(spent.publishing_ns, before.publishing_ns),
+                pages_read: spent.pages_read.saturating_sub(before.pages_read),
                 has_stood_still: spent.ran_ns > 0
                     && (spent.ran_ns, spent.waited_ns) == (before.ran_ns, before.waited_ns),
             }));
@@ -74,6 +75,8 @@ struct Spent {
     /// The same of all other threads together.
     others_waited_ns: u64,
     publishing_ns: u64,
+    /// Page faults of the process that had to wait for a disk.
+    pages_read: u64,
 }
 
 impl Spent {
@@ -82,7 +85,12 @@ impl Spent {
         let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let all: u64 = threads.map(|thread| schedstat(&thread.path())[1]).sum();
         let others_waited_ns = all.saturating_sub(waited_ns);
-        Self { ran_ns, waited_ns, others_waited_ns, publishing_ns: PUBLISHING_NS.load(Ordering::Relaxed) }
+        // The tenth field behind the name of the program, which is in parentheses.
+        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let pages_read = fields.split(' ').nth(9).and_then(|number| number.parse().ok()).unwrap_or(0);
+        let publishing_ns = PUBLISHING_NS.load(Ordering::Relaxed);
+        Self { ran_ns, waited_ns, others_waited_ns, publishing_ns, pages_read }
     }
 }
 
