@@ -22,7 +22,7 @@ const DISK: &str = "size=8m";
 /// The time for which a process that starts, was stopped or has little memory may be late.
 const RECOVERY: Duration = Duration::from_secs(3);
 /// The time that a process has to end after SIGTERM.
-const ENDING: Duration = Duration::from_secs(10);
+const ENDING: Duration = Duration::from_secs(20);
 /// The port of the routers.
 const ROUTER_PORT: u16 = 7447;
 

@@ -40,6 +40,7 @@ pub(super) fn render(outcome: &Outcome, machine: &Machine, file: &str) -> Result
         "goals_told": outcome.goals_told,
         "lateness": outcome.lateness,
         "log_lines": outcome.log_lines,
+        "library_errors": outcome.library_errors,
         "packets": outcome.packets,
         "killed_for_memory": outcome.killed_for_memory,
         "flatness": outcome.flatness,

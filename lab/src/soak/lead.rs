@@ -17,6 +17,7 @@ use super::outcome::{FaultRow, Flatness, Outcome};
 use super::process::Said;
 use super::resources::Resources;
 use super::schedule::{Kind, STATION, Schedule};
+use super::stalls::Stalls;
 use super::words::{Fact, LATCHED, Outcome as Answer, Request, RobotSnapshot, RollAnswer, StationSnapshot};
 use crate::middleware::Middleware;
 
@@ -32,6 +33,8 @@ const ANSWER: Duration = Duration::from_secs(15);
 const ARRIVAL: Duration = Duration::from_secs(1);
 /// Age from which a process's memory counts as that of the beginning, and is compared with the end's.
 const WARM: Duration = Duration::from_secs(600);
+/// The time in which a process tells that it was late.
+const TELLING: Duration = Duration::from_millis(300);
 /// The most sentences about what is wrong that are kept.
 const WRONG_MAX: usize = 200;
 
@@ -55,6 +58,7 @@ struct Lead<'a> {
     lines: LogLines,
     log: Option<File>,
     accounts: Accounts,
+    stalls: Stalls,
     begun: Instant,
     /// Time that rests have taken.
     rested: Duration,
@@ -83,6 +87,7 @@ pub(super) fn run(
     is_over: &Arc<AtomicBool>,
     tell: &dyn Fn(&str),
 ) -> Result<Outcome, String> {
+    let stalls = Stalls::watch().map_err(|error| error.to_string())?;
     let (fleet, heard) = Fleet::start(schedule, middleware)?;
     let mut lead = Lead {
         schedule,
@@ -93,6 +98,7 @@ pub(super) fn run(
         lines: LogLines::default(),
         log,
         accounts: Accounts::default(),
+        stalls,
         begun: Instant::now(),
         rested: Duration::ZERO,
         station: None,
@@ -195,7 +201,8 @@ impl Lead<'_> {
             Fact::RollCalled { answers } => self.roll = Some(answers),
             Fact::Late(late) => {
                 let is_excused = self.fleet.is_excused(boot);
-                if !self.ledger.lateness.note(&late, is_excused) {
+                let stalled = self.stalls.within(Duration::from_secs_f64(late.ms / 1e3) + TELLING);
+                if !self.ledger.lateness.note(&late, is_excused, stalled) {
                     self.found(format!("start {boot}: a callback was late without a cause: {late:?}"));
                 }
             }
@@ -292,6 +299,8 @@ impl Lead<'_> {
         for (at, answer) in roll.into_iter().enumerate() {
             self.judge_roll(at + 1, &answer);
         }
+        // What a process has told before it tells what it sees has come by then.
+        self.picture()?;
         let live = self.fleet.live();
         self.ledger.settle(&live);
         self.look()?;
@@ -384,6 +393,7 @@ impl Lead<'_> {
             components: self.ledger.components,
             lateness: self.ledger.lateness,
             log_lines: self.lines.count,
+            library_errors: self.lines.library_errors,
             packets: self.fleet.packets(),
             killed_for_memory: self.fleet.killed_for_memory,
             flatness,

@@ -3,6 +3,7 @@
 //! Facts of different processes come in any order, so what needs two of them is judged when all is quiet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -60,7 +61,7 @@ pub(super) struct Lateness {
     pub(super) no_processor: u64,
     /// Those whose thread waited while other threads of the process could run, and had no processor.
     pub(super) others_without_processor: u64,
-    /// Those whose thread had a processor, which stood still.
+    /// Those whose thread had a processor, which stood still, or that were late while the whole machine was.
     pub(super) stood_still: u64,
     /// Those whose process waited for pages of its program from a disk.
     pub(super) pages_read: u64,
@@ -76,8 +77,9 @@ pub(super) struct Lateness {
 const EXPLAINED: f64 = 0.7;
 
 impl Lateness {
-    /// Notes a callback that was late. Returns false if that has no cause. `was_stopped` if its process was.
-    pub(super) fn note(&mut self, late: &Late, was_stopped: bool) -> bool {
+    /// Notes a callback that was late. Returns false if that has no cause. `was_stopped` if its process was; `stalled` is
+    /// for how long the whole machine was late at that time.
+    pub(super) fn note(&mut self, late: &Late, was_stopped: bool, stalled: Duration) -> bool {
         if was_stopped {
             self.stopped += 1;
             return true;
@@ -95,8 +97,13 @@ impl Lateness {
                 self.others_without_processor += 1;
                 return true;
             }
-            self.pages_read += u64::from(late.pages_read > 0);
-            return late.pages_read > 0;
+            if late.pages_read > 0 {
+                self.pages_read += 1;
+                return true;
+            }
+            let is_explained = own + late.others_waited_ms + stalled.as_secs_f64() * 1e3 >= late.ms * EXPLAINED;
+            self.stood_still += u64::from(is_explained);
+            return is_explained;
         }
         let count = if waited >= publishing.max(ran) {
             &mut self.no_processor
@@ -252,7 +259,9 @@ impl Ledger {
             let is_over = goal.end.is_some() || !live.contains(&goal.boot);
             self.check(is_over, || format!("goal {order} has no end, and its server lives"));
             for told in &goal.told {
-                let is_right = goal.end.as_ref() == Some(told);
+                // A server that ends in an orderly way aborts the goals that it executes.
+                let is_given_up = goal.end.is_none() && !live.contains(&goal.boot) && told.is_aborted_unasked();
+                let is_right = goal.end.as_ref() == Some(told) || is_given_up;
                 self.check(is_right, || format!("goal {order} ended as {:?}, and its client has {told:?}", goal.end));
             }
             let is_right = !goal.cancel_told || goal.is_canceling;
@@ -328,12 +337,17 @@ mod tests {
         let told = |state| (2, Fact::Told { goal: goal(), end: end(state) });
         assert_eq!(judged(vec![told("Aborted"), accepted(), ended("Aborted")]), [""; 0]);
         // A server that has ended takes its goals with it.
-        assert_eq!(judged(vec![(9, Fact::Accepted { goal: goal(), order: 3 })]), [""; 0]);
+        let ended_server = || (9, Fact::Accepted { goal: goal(), order: 3 });
+        assert_eq!(judged(vec![ended_server()]), [""; 0]);
+        let given_up =
+            || (2, Fact::Told { goal: goal(), end: End { state: "Aborted".to_owned(), result: Vec::new() } });
+        assert_eq!(judged(vec![ended_server(), given_up()]), [""; 0]);
         for facts in [
             vec![accepted()],
             vec![accepted(), accepted(), ended("Aborted")],
             vec![accepted(), ended("Aborted"), ended("Aborted")],
             vec![accepted(), ended("Aborted"), told("Succeeded")],
+            vec![ended_server(), told("Succeeded")],
             vec![told("Aborted")],
             vec![accepted(), ended("Aborted"), (2, Fact::CancelTold { goal: goal() })],
         ] {
@@ -360,16 +374,21 @@ mod tests {
     fn a_late_callback_has_a_cause() {
         let late = Late { ms: 200.0, waited_ms: 60.0, ran_ms: 10.0, ..Late::default() };
         let mut lateness = Lateness::default();
-        assert!(!lateness.note(&late, false));
-        assert!(lateness.note(&late, true));
-        assert!(lateness.note(&Late { has_stood_still: true, ..late }, false));
-        assert!(lateness.note(&Late { others_waited_ms: 90.0, ..late }, false));
-        assert!(lateness.note(&Late { pages_read: 2, ..late }, false));
-        assert!(lateness.note(&Late { publishing_ms: 90.0, ..late }, false));
-        assert!(lateness.note(&Late { waited_ms: 190.0, ..late }, false));
-        assert!(lateness.note(&Late { ran_ms: 190.0, ..late }, false));
+        let none = Duration::ZERO;
+        assert!(!lateness.note(&late, false, none));
+        assert!(lateness.note(&late, true, none));
+        assert!(lateness.note(&Late { has_stood_still: true, ..late }, false, none));
+        assert!(lateness.note(&late, false, Duration::from_millis(90)));
+        assert!(lateness.note(&Late { others_waited_ms: 90.0, ..late }, false, none));
+        assert!(lateness.note(&Late { pages_read: 2, ..late }, false, none));
+        assert!(lateness.note(&Late { publishing_ms: 90.0, ..late }, false, none));
+        assert!(lateness.note(&Late { waited_ms: 190.0, ..late }, false, none));
+        assert!(lateness.note(&Late { ran_ms: 190.0, ..late }, false, none));
         let rare = [lateness.stopped, lateness.stood_still, lateness.others_without_processor, lateness.pages_read];
-        assert_eq!((rare, lateness.publishing, lateness.no_processor, lateness.other_callbacks), ([1; 4], 1, 1, 1));
+        assert_eq!(
+            (rare, lateness.publishing, lateness.no_processor, lateness.other_callbacks),
+            ([1, 2, 1, 1], 1, 1, 1)
+        );
     }
 
     #[test]

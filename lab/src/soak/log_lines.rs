@@ -1,4 +1,5 @@
-//! The log lines of the processes: none may come twice a second, and none may tell of an error.
+//! The log lines of the processes: none may come twice a second, and none may tell of an error. Those of the Zenoh library
+//! are counted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ const KEPT_MAX: usize = 10_000;
 pub(super) struct LogLines {
     last: BTreeMap<(i64, String), Instant>,
     pub(super) count: u64,
+    /// Errors of the Zenoh library. Its routers and sessions log some when connections break.
+    pub(super) library_errors: u64,
 }
 
 impl LogLines {
@@ -23,12 +26,17 @@ impl LogLines {
             self.last.retain(|_, last| now.duration_since(*last) < AGAIN);
         }
         let text = without_time(line);
+        let is_panic = line.contains("panicked at");
+        let is_error = line.starts_with("[ERROR]") || line.starts_with("[FATAL]");
+        if !is_panic && text.starts_with("[zenoh") {
+            self.library_errors += u64::from(is_error);
+            return None;
+        }
         let before = self.last.insert((boot, text.to_owned()), now);
         if before.is_some_and(|before| now.duration_since(before) < AGAIN) {
             return Some(format!("start {boot} logged twice within a second: {text}"));
         }
-        let is_error = line.starts_with("[ERROR]") || line.starts_with("[FATAL]") || line.contains("panicked at");
-        is_error.then(|| format!("start {boot} logged an error: {text}"))
+        (is_error || is_panic).then(|| format!("start {boot} logged an error: {text}"))
     }
 }
 
@@ -67,6 +75,8 @@ mod tests {
         let mut lines = LogLines::default();
         assert!(lines.note(1, "[ERROR] [1.0] [node]: no", Instant::now()).is_some());
         assert!(lines.note(1, "thread 'main' panicked at x.rs", Instant::now()).is_some());
+        assert!(lines.note(1, "[ERROR] [1.0] [zenoh::net]: Unknown token", Instant::now()).is_none());
+        assert_eq!(lines.library_errors, 1);
         assert_eq!(without_time("1764281.25 [77] tev: text"), "[77] tev: text");
         assert_eq!(without_time("no time"), "no time");
     }

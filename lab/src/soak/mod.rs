@@ -2,7 +2,8 @@
 //!
 //! `schedule` has the faults, by seed or from a file. `network` has the hosts and the paths between them, `fleet` the
 //! processes on them, which `process` starts and `part` are. All speak the `words`. `lead` follows the schedule;
-//! `ledger`, `agreement`, `accounts`, `log_lines` and `resources` judge. `outcome` has the results, and `table`,
+//! `ledger`, `agreement`, `accounts`, `log_lines`, `stalls` and `resources`
+//! judge. `outcome` has the results, and `table`,
 //! `verdict`, `json` and `report` show them.
 
 mod accounts;
@@ -21,6 +22,7 @@ mod report;
 mod resources;
 mod rng;
 mod schedule;
+mod stalls;
 mod table;
 mod verdict;
 mod words;

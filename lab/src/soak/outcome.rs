@@ -72,6 +72,8 @@ pub(super) struct Outcome {
     pub(super) components: Tally,
     pub(super) lateness: Lateness,
     pub(super) log_lines: u64,
+    /// Of them, errors of the Zenoh library.
+    pub(super) library_errors: u64,
     pub(super) packets: PacketCounts,
     pub(super) killed_for_memory: u64,
     pub(super) flatness: Vec<Flatness>,

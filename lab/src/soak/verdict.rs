@@ -39,6 +39,9 @@ pub(super) fn sentences(outcome: &Outcome, file: &str) -> Vec<String> {
         "The network passed {} packets on, {} of them twice; it lost {}, had no room for {}, and {} came to a cut.",
         packets.passed, packets.duplicated, packets.lost, packets.full, packets.cut
     ));
+    if outcome.library_errors > 0 {
+        sentences.push(format!("The Zenoh library logged {} errors.", outcome.library_errors));
+    }
     if outcome.killed_for_memory > 0 {
         sentences
             .push(format!("{} processes were killed because they had too little memory.", outcome.killed_for_memory));

@@ -84,6 +84,13 @@ pub(super) struct End {
     pub(super) result: Vec<i32>,
 }
 
+impl End {
+    /// Returns true if nobody has ended the goal: it was aborted when its execution was dropped.
+    pub(super) fn is_aborted_unasked(&self) -> bool {
+        self.state == "Aborted" && self.result.is_empty()
+    }
+}
+
 /// A fact that a process tells, as it comes about.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) enum Fact {

@@ -348,7 +348,7 @@ fn send_frames(part: &Part, node: &Node, robot: &str) -> Result<Timer, Failed> {
         let _mount = &mount;
         base.header.stamp = clock.now().into();
         base.transform.translation.x += 0.01;
-        let sent = broadcaster.send_transform(base.clone());
+        let sent = publishing(|| broadcaster.send_transform(base.clone()));
         teller.check(sent.is_ok(), || format!("a transform is not sent: {sent:?}"));
     };
     Ok(node.create_timer(Duration::from_millis(100), send)?)
@@ -370,7 +370,7 @@ async fn drive(node: Node, goal: GoalHandle<Fibonacci>, teller: Teller) {
             return;
         }
         // It is not sent if nobody hears it.
-        let _ = goal.publish_feedback(FibonacciFeedback { sequence: vec![number] });
+        let _ = publishing(|| goal.publish_feedback(FibonacciFeedback { sequence: vec![number] }));
         match node.sleep(FEEDBACK) {
             Ok(sleep) => _ = sleep.await,
             Err(_) => return,
