@@ -5,8 +5,8 @@
 //! - `door` lets watchers in by the `rules`, and `watchers` bounds what waits for each.
 //! - `topics`, `services`, `parameters`, `publishing` and `graph` are the robot's, and `types` their definitions;
 //!   `programs` has what rospin alone knows: executors, callbacks, misses.
-//! - `run` follows the graph and the watchers, and `server` receives what watchers ask for. Both run on Tokio's threads,
-//!   callbacks of ROS topics on the command's executor.
+//! - `run` follows the graph and the watchers, and `server` receives what watchers ask for. Both run on Tokio's
+//!   threads, callbacks of ROS topics on the command's executor.
 
 #[cfg_attr(not(feature = "bridge"), allow(dead_code, reason = "without the feature, options are only parsed"))]
 mod choice;
@@ -152,8 +152,8 @@ use self::start::run_with;
 #[cfg(not(feature = "bridge"))]
 fn run_with(_: &Options, _: &mut dyn Write) -> Result<(), Failure> {
     Err(Failure::Input(
-        "this `rospin` was built without the bridge; build it with `cargo install rospin-cli --features bridge,dds`, or \
-         `bridge,zenoh`"
+        "this `rospin` was built without the bridge; build it with `cargo install rospin-cli --features bridge,dds`, \
+         or `bridge,zenoh`"
             .into(),
     ))
 }

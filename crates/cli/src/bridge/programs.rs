@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foxglove::{RawChannel, Schema};
-use rospin_trace::live::{CallbackView, QueueView};
+use rospin_trace::live::{CallbackView, ExecutorView, QueueView};
 use serde_json::{Value, json};
 
 use super::shared::Shared;
@@ -113,11 +113,7 @@ impl About {
         let view = &shown.view;
         let list: Vec<Value> = match self {
             Self::Programs => return Some(program(shown)),
-            Self::Executors => view
-                .executors
-                .iter()
-                .map(|of| json!({ "name": of.name, "policy": of.policy, "threads": of.threads, "utilisation": of.utilisation }))
-                .collect(),
+            Self::Executors => view.executors.iter().map(executor).collect(),
             Self::Callbacks => view.callbacks.iter().map(|of| callback(of, bounds)).collect(),
             Self::Misses => misses(shown),
             Self::Queues => view.queues.iter().map(queue).collect(),
@@ -147,6 +143,10 @@ fn program(shown: &Shown) -> Value {
         "events_not_seen_total": view.dropped_total,
         "trouble": shown.trouble.clone().unwrap_or_default(),
     })
+}
+
+fn executor(of: &ExecutorView) -> Value {
+    json!({ "name": of.name, "policy": of.policy, "threads": of.threads, "utilisation": of.utilisation })
 }
 
 fn callback(of: &CallbackView, bounds: &BTreeMap<String, Duration>) -> Value {

@@ -1,6 +1,6 @@
 //! Services of the graph, which watchers call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,11 +29,13 @@ pub(super) struct Services {
     types: Types,
     /// Services that watchers see.
     shown: BTreeMap<String, Key>,
+    /// Services whose types nobody tells.
+    unknown: BTreeSet<String>,
 }
 
 impl Services {
     pub(super) fn new(shared: &Arc<Shared>, types: &Types) -> Self {
-        Self { shared: Arc::clone(shared), types: types.clone(), shown: BTreeMap::new() }
+        Self { shared: Arc::clone(shared), types: types.clone(), shown: BTreeMap::new(), unknown: BTreeSet::new() }
     }
 
     /// Follows the graph: shows services that have servers, and takes back those whose servers have gone.
@@ -58,8 +60,15 @@ impl Services {
             .collect();
         for name in &gone {
             self.shown.remove(name);
-            self.shared.solved(&problem(name));
         }
+        let shared = &self.shared;
+        self.unknown.retain(|name| {
+            let stays = found.contains_key(name);
+            if !stays {
+                shared.solved(&problem(name));
+            }
+            stays
+        });
         if !gone.is_empty() {
             server.remove_services(&gone);
         }
@@ -71,13 +80,16 @@ impl Services {
             match self.types.of_service(&name, &key.0, key.1.as_deref()) {
                 Answer::Is(service_type) => {
                     come.push(shown(&self.shared, &name, service_type));
-                    self.shared.solved(&problem(&name));
+                    if self.unknown.remove(&name) {
+                        self.shared.solved(&problem(&name));
+                    }
                     self.shown.insert(name, key);
                 }
                 Answer::Later => {}
                 Answer::Unknown(reason) => {
                     let sentence = format!("Service {name} is not shown: nobody tells {}: {reason}", key.0);
                     self.shared.complain(&problem(&name), &sentence);
+                    self.unknown.insert(name);
                 }
             }
         }

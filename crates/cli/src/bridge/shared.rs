@@ -99,17 +99,16 @@ impl Shared {
         lock(&self.wanted).get(&channel).cloned().unwrap_or_default()
     }
 
-    /// Tells the user and all watchers, also those that come later, of a problem that lasts. Returns false if they know.
-    pub(super) fn complain(&self, id: &str, sentence: &str) -> bool {
+    /// Tells the user and all watchers, also those that come later, of a problem that lasts. Does nothing if they know.
+    pub(super) fn complain(&self, id: &str, sentence: &str) {
         let before = lock(&self.problems).insert(id.to_owned(), sentence.to_owned());
         if before.as_deref() == Some(sentence) {
-            return false;
+            return;
         }
         (self.tell)(sentence);
         if let Some(server) = self.server.get() {
             server.publish_status(Status::warning(sentence).with_id(id));
         }
-        true
     }
 
     /// Takes back a problem.

@@ -19,8 +19,8 @@ use crate::ros::{Discovery, Session};
 use crate::top;
 
 /// The sentence for a watcher that may change nothing.
-pub(super) const REFUSED: &str = "this connection may only watch; begin `rospin bridge` with --token, and connect with the token in \
-                                  the address, as in ws://robot:8765/?token=...";
+pub(super) const REFUSED: &str = "this connection may only watch; begin `rospin bridge` with --token, and connect with \
+                                  the token in the address, as in ws://robot:8765/?token=...";
 
 /// Threads that serve watchers.
 const THREADS: usize = 2;
@@ -33,7 +33,8 @@ enum BridgeFailure {
     #[error("nothing can listen on port {port} of {address}: {reason}")]
     Listen { address: String, port: u16, reason: io::Error },
     #[error(
-        "other computers reach {0}, so --allow-changes is refused; with --token, those that have the token may change something"
+        "other computers reach {0}, so --allow-changes is refused; with --token, those that have the token may change \
+         something"
     )]
     Open(IpAddr),
     #[error("the server of Foxglove's SDK does not start: {0}")]
@@ -91,7 +92,8 @@ pub(super) fn begin(
     tell: Tell,
 ) -> Result<SocketAddr, Failure> {
     let address = listener.local_addr().map_err(Failure::run)?;
-    let (choice, bytes_max) = (options.choice.clone(), options.send_buffer_limit);
+    let choice = options.choice.clone();
+    let bytes_max = options.send_buffer_limit;
     let shared = Shared::new(session, choice, bytes_max, options.use_sim_time, tell);
     let rules = Rules {
         token: options.token.clone(),

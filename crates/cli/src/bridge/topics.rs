@@ -79,8 +79,8 @@ pub(super) struct Topics {
 
 impl Topics {
     pub(super) fn new(shared: &Arc<Shared>, types: &Types, depth_max: usize) -> Self {
-        let (shared, types) = (Arc::clone(shared), types.clone());
-        Self { shared, types, depth_max, topics: BTreeMap::new() }
+        let topics = BTreeMap::new();
+        Self { shared: Arc::clone(shared), types: types.clone(), depth_max, topics }
     }
 
     /// Follows the graph: advertises topics that have publishers, and takes back those whose publishers have gone.

@@ -1,7 +1,7 @@
 //! The programs that watch: which of them may change something, and the messages that wait for each.
 //!
-//! The SDK bounds what waits for a watcher by a number of messages, which is no bound on memory: a thousand pictures are
-//! gigabytes. So messages are admitted here, by their bytes, before the SDK gets them. The [door](super::door) sees
+//! The SDK bounds what waits for a watcher by a number of messages, which is no bound on memory: a thousand pictures
+//! are gigabytes. So messages are admitted here, by their bytes, before the SDK gets them. The [door](super::door) sees
 //! each message pass on its way to the watcher, and makes room for the next.
 
 use std::collections::{BTreeMap, HashMap};

@@ -61,8 +61,13 @@ impl Watcher {
                 Err(HandshakeError::Failure(error)) => panic!("{error}"),
             }
         };
-        let (channels, services, subscriptions) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { socket, channels, services, subscriptions, next: 0 })
+        Ok(Self {
+            socket,
+            channels: BTreeMap::new(),
+            services: BTreeMap::new(),
+            subscriptions: BTreeMap::new(),
+            next: 0,
+        })
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
