@@ -50,14 +50,18 @@ fn robot(ros: &Ros) -> Vec<Box<dyn std::any::Any>> {
     let shoot = TimerOptions::periodic(Duration::from_millis(50)).name("camera/shoot");
     let shoot = camera.create_timer(shoot, move |_| images.publish(UInt8 { data: 1 }));
     let detections = detector.create_publisher::<UInt8>("detections").unwrap();
-    let detect = move |image: &UInt8| (0..3).for_each(|_| detections.publish(image.clone()));
+    let detect = move |image: &UInt8| {
+        for _ in 0..3 {
+            detections.publish(*image).unwrap();
+        }
+    };
     let detect = detector.create_subscription("image", detect).unwrap();
     let commands = planner.create_publisher::<UInt8>("cmd_vel").unwrap();
     let options = SubscriptionOptions::new("detections").keep_last(2);
     let plan = planner
         .create_subscription(options, move |detection: &UInt8| {
             thread::sleep(Duration::from_millis(20));
-            commands.publish(detection.clone());
+            commands.publish(*detection).unwrap();
         })
         .unwrap();
     let drive = base.create_subscription("cmd_vel", |_: &UInt8| {}).unwrap();
@@ -77,7 +81,7 @@ fn many(ros: &Ros) -> Vec<Box<dyn std::any::Any>> {
         kept.push(Box::new(node.create_timer(timer, move |_| first.publish(UInt8 { data: 1 }))));
         for step in 0..9 {
             let next = node.create_publisher::<UInt8>(format!("~/step_{}", step + 1).as_str()).unwrap();
-            let go_on = move |message: &UInt8| next.publish(message.clone());
+            let go_on = move |message: &UInt8| next.publish(*message);
             kept.push(Box::new(node.create_subscription(format!("~/step_{step}").as_str(), go_on).unwrap()));
         }
     }
