@@ -12,6 +12,7 @@ mod crunch;
 mod experiment;
 mod experiments;
 mod inversion;
+mod ip;
 #[cfg(feature = "lane-keeping")]
 mod lane_keeping;
 mod latency;

@@ -1,6 +1,8 @@
 //! Two hosts on one machine: network namespaces with a virtual cable between them. They need root and the program `ip`.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::ip::ip;
 
 /// The addresses of the two hosts.
 const ADDRESSES: [&str; 2] = ["10.213.77.1", "10.213.77.2"];
@@ -58,16 +60,4 @@ impl Drop for Hosts {
             let _ = ip(&["netns", "del", name]);
         }
     }
-}
-
-/// Runs the program `ip`. If it fails, the error has the first line that `ip` wrote to stderr, and a fix.
-fn ip(arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("the program `ip` cannot be run ({error}); install iproute2"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("it failed").to_owned();
-    Err(format!("`ip {}`: {said}; network namespaces need root", arguments.join(" ")))
 }

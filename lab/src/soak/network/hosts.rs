@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::net::Ipv4Addr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::tun;
+use crate::ip::ip;
 
 /// The first three bytes of all addresses.
 const NETWORK: [u8; 3] = [10, 213, 78];
@@ -74,18 +75,6 @@ impl Drop for Hosts {
             let _ = ip(&["netns", "del", name]);
         }
     }
-}
-
-/// Runs the program `ip`. If it fails, the error has the first line that `ip` wrote to stderr, and a fix.
-fn ip(arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new("ip").args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("the program `ip` cannot be run ({error}); install iproute2"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.lines().next().unwrap_or("it failed").to_owned();
-    Err(format!("`ip {}`: {said}; network namespaces need root", arguments.join(" ")))
 }
 
 #[cfg(test)]

@@ -381,7 +381,8 @@ impl<A: Action> ActionClient<A> {
     ///     seen.create_dynamic_subscription(topic, &event, |seen: &mut Vec<DynamicMessage>, event: DynamicMessage| {
     ///         seen.push(event);
     ///     })?;
-    /// ros.spin_until(async { client.send_goal(FibonacciGoal { order: 2 }).await?.result().await })??;
+    /// let goal = ros.spin_until(client.send_goal(FibonacciGoal { order: 2 }))??;
+    /// ros.spin_until(goal.result())??;
     /// ros.executor().spin(SpinOptions::spin_all())?;
     /// assert_eq!(seen.into_payload().unwrap()[0].get::<i32>("request[0].goal.order")?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
