@@ -5,8 +5,9 @@
 //! them. So a match is not reported before the reader has answered a heartbeat. A client waits also for a heartbeat
 //! from the writer of its responses, which may not know of the client's reader before. Cyclone DDS calls nobody when
 //! that happens: a thread polls, for the few milliseconds that it takes, and sleeps at all other times. The same thread
-//! looks for [room](crate::room) in queues that were full.
+//! looks for [room](crate::room) in queues that were full, and drops what Cyclone DDS's threads must not drop.
 
+use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -45,11 +46,13 @@ struct Work {
     bonds: Vec<Weak<Bond>>,
     /// Rooms of queues that were full when a message came.
     rooms: Vec<Weak<Room>>,
+    /// What is dropped here: see [`Watch::let_go`].
+    leftovers: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Work {
     const fn is_empty(&self) -> bool {
-        self.bonds.is_empty() && self.rooms.is_empty()
+        self.bonds.is_empty() && self.rooms.is_empty() && self.leftovers.is_empty()
     }
 }
 
@@ -72,6 +75,7 @@ impl Shared {
     fn run(&self) {
         let mut interval = INTERVAL;
         while let Some(mut work) = self.next() {
+            work.leftovers.clear();
             work.bonds.retain(|bond| bond.upgrade().is_some_and(|bond| !bond.prove()));
             let before = work.rooms.len();
             work.rooms.retain(|room| room.upgrade().is_some_and(|room| !room.look()));
@@ -98,6 +102,15 @@ impl Watch {
     pub(crate) fn add_room(&self, room: &Arc<Room>) {
         if let Some(shared) = self.0.upgrade() {
             shared.lock().work.rooms.push(Arc::downgrade(room));
+            shared.changed.notify_one();
+        }
+    }
+
+    /// Has the thread drop a clone, since it may be the last one of something that owns an entity. On a thread of
+    /// Cyclone DDS, within a call that an entity makes, that would wait for ever: an entity goes when its calls are over.
+    pub(crate) fn let_go(&self, clone: Arc<dyn Any + Send + Sync>) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.lock().work.leftovers.push(clone);
             shared.changed.notify_one();
         }
     }
@@ -136,5 +149,29 @@ impl Drop for Ready {
                 let _ = thread.join();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{self, Sender};
+
+    use super::*;
+
+    /// Tells the name of the thread that drops it.
+    struct Telling(Sender<Option<String>>);
+
+    impl Drop for Telling {
+        fn drop(&mut self) {
+            let _ = self.0.send(thread::current().name().map(str::to_owned));
+        }
+    }
+
+    #[test]
+    fn what_is_let_go_is_dropped_on_the_thread() {
+        let ready = Ready::start().unwrap();
+        let (sender, told) = mpsc::channel();
+        ready.watch().let_go(Arc::new(Telling(sender)));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap().as_deref(), Some("rospin-dds"));
     }
 }

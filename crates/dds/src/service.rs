@@ -215,9 +215,11 @@ impl DdsRequests {
             unsent: Arc::clone(unsent),
         });
         let pays = Arc::downgrade(&responses);
+        let watch = domain.watch();
         responses.bond.on_change(move || {
             if let Some(responses) = pays.upgrade() {
                 responses.pay();
+                watch.let_go(responses);
             }
         });
         Ok(Self { _listed: listed, _reader: reader, inbox, responses })

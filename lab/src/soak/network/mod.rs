@@ -8,4 +8,4 @@ mod tun;
 
 pub(super) use forwarder::{Forwarder, PacketCounts};
 pub(super) use hosts::Hosts;
-pub(super) use links::{Link, Links};
+pub(super) use links::Links;

@@ -60,7 +60,7 @@ impl Lateness {
                     && (spent.ran_ns, spent.waited_ns) == (before.ran_ns, before.waited_ns),
             }));
         }
-        if self.count % TELL_EVERY == 0 {
+        if self.count.is_multiple_of(TELL_EVERY) {
             teller.tell(&Fact::Timed { count: TELL_EVERY });
         }
     }

@@ -46,6 +46,7 @@ struct Sent {
 }
 
 type Called = Awaited<Result<AddTwoIntsResponse, CallError>>;
+type Asked = Awaited<Result<ClientGoalHandle<Fibonacci>, SendGoalError>>;
 
 /// What the station has asked for, and what has no answer yet.
 pub(super) struct Work {
@@ -55,7 +56,7 @@ pub(super) struct Work {
     last: i64,
     next_at: Instant,
     calls: Vec<(i64, bool, Called)>,
-    asked: Vec<(i32, Awaited<Result<ClientGoalHandle<Fibonacci>, SendGoalError>>)>,
+    asked: Vec<(i32, Asked)>,
     sent: Vec<Sent>,
     sets: Vec<(i64, Awaited<Result<(), ParameterClientError>>)>,
     changes: Vec<(usize, Awaited<Result<ChangeStateResponse, CallError>>)>,
