@@ -1,4 +1,4 @@
-//! What the programs of rospin on this machine do, as topics in JSON: executors, callbacks with their bounds, misses.
+//! Topics in JSON of what the programs of rospin on this machine do: executors, callbacks with their bounds, misses.
 //!
 //! Programs are listened to only while somebody watches one of these topics, since that costs them a little. Each topic
 //! has one message for each program and interval.

@@ -1,4 +1,4 @@
-//! Who may watch, and who may change something: by a token, the page that connects, and the address.
+//! Rules of watching and of changing something: by a token, the page that connects, and the address.
 //!
 //! The protocol itself knows no tokens. But a watcher begins with an HTTP request, which can carry one: in the address,
 //! `ws://robot:8765/?token=...`, which people type into Foxglove, or in a header, for programs.
@@ -11,7 +11,7 @@ use tungstenite::handshake::server::Request;
 /// Hosts whose pages may watch: Foxglove's, and those of this computer.
 const HOSTS: [&str; 4] = ["app.foxglove.dev", "localhost", "127.0.0.1", "[::1]"];
 
-/// Who may watch, and who may change something.
+/// Rules of watching and of changing something.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
     /// With this token a watcher may change something.

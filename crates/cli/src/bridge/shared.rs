@@ -1,4 +1,4 @@
-//! What the parts of the bridge share.
+//! State that the parts of the bridge share.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::ros::Session;
 /// Receiver of sentences for the user.
 pub(super) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What the parts of the bridge share.
+/// State that the parts of the bridge share.
 pub(super) struct Shared {
     pub(super) node: Node,
     pub(super) executor: ExecutorHandle,

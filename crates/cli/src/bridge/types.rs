@@ -34,7 +34,7 @@ enum Known<T> {
     Failed(String, Instant),
 }
 
-/// What is said about a type that is asked for.
+/// Answer about a type that is asked for.
 pub(super) enum Answer<T> {
     Is(T),
     /// It is asked for; the bridge is woken when it is known.

@@ -105,7 +105,7 @@ struct Options {
     address: String,
 }
 
-/// What the analysis proves for a system file.
+/// Bounds that the analysis proves for a system file.
 #[derive(Default)]
 pub(crate) struct Proven {
     /// Bounds by callback; `None` without a system file.

@@ -44,7 +44,7 @@ impl Default for Limits {
 
 /// The most bytes of a request, and of small writes that are joined.
 const BUFFER: usize = 16 << 10;
-/// What stands before a state in the stream of events, and behind it.
+/// Text before a state in the stream of events, and behind it.
 const EVENT: (&str, &str) = ("data: ", "\n\n");
 
 /// A server that runs until the process ends.

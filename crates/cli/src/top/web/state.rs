@@ -22,7 +22,7 @@ const STRAY_NS: u64 = 2_000_000_000;
 /// The largest number of them that an interval tells of one kind. The worst come first.
 const TOLD_AT_ONCE: usize = 15;
 
-/// What the page shows.
+/// State that the page shows.
 #[derive(Serialize)]
 struct State<'a> {
     format: u32,
@@ -144,7 +144,7 @@ struct Told {
     text: String,
 }
 
-/// What went wrong until now, and what is needed to notice more.
+/// Mistakes that were seen until now, and state to notice more.
 #[derive(Default)]
 pub(crate) struct States {
     proven: Proven,

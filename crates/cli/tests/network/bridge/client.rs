@@ -13,7 +13,7 @@ use tungstenite::{Message, WebSocket};
 /// Longest time that a test waits for something.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What the server sends.
+/// Message of the server.
 pub(crate) enum News {
     /// A message of the protocol in JSON.
     Told(Value),
