@@ -14,7 +14,7 @@ use crate::system::{Policy, System};
 
 /// Reason for which a callback has no bound.
 pub(crate) struct Reason {
-    /// What asks for too much, in words.
+    /// The reason in words: which callbacks ask for too much time.
     pub(crate) why: String,
     /// Changes, each of which alone gives a bound, in words.
     pub(crate) changes: Vec<String>,

@@ -152,7 +152,7 @@ fn largest_load(helps: impl Fn(u64) -> bool) -> Option<u64> {
     (enough > 0).then_some(enough * LOAD_STEP)
 }
 
-/// Returns changes as the end of a sentence; empty if there are none.
+/// Returns text that names the changes, to follow a reason in the same sentence. It is empty if there are no changes.
 pub(crate) fn words(changes: &[String]) -> String {
     match changes {
         [] => String::new(),

@@ -27,7 +27,7 @@ pub(crate) fn command() -> Command {
     Options::augment_args(Command::new(NAME)).hide(true)
 }
 
-/// What may follow.
+/// The kind of word that completes the line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Wanted {
     Topics,

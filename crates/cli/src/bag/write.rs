@@ -203,7 +203,7 @@ impl BagWriter {
             }
         };
         let Some(schema) = schema else { return Ok(None) };
-        // What a trace says of names is no message of ROS.
+        // Messages of ROS are in CDR. The names of a trace's callbacks are in JSON.
         let encoding = if format == "json" { "json" } else { "cdr" };
         let offered = to_yaml(offered, 0);
         let metadata = [("offered_qos_profiles", offered.trim_end()), ("topic_type_hash", hash.as_str())];

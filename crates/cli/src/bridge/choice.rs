@@ -40,7 +40,7 @@ fn whole(text: &str) -> Result<Regex, regex::Error> {
     Regex::new(&format!("^(?:{text})$"))
 }
 
-/// Returns true if a name matches one of the expressions, or there are none.
+/// Returns true if a name matches one of the expressions, or if there are no expressions.
 fn is_in(expressions: &[Regex], name: &str) -> bool {
     expressions.is_empty() || expressions.iter().any(|expression| expression.is_match(name))
 }

@@ -164,7 +164,7 @@ fn callback(of: &CallbackView, bounds: &BTreeMap<String, Duration>) -> Value {
         "missed_total": of.missed_total,
         "lost_total": of.lost_total,
     });
-    // What is not known is left out.
+    // A figure that is not known yet has no key in the message.
     let known = [
         ("execution_p50_ns", of.execution.map(|summary| summary.p50_ns)),
         ("execution_p99_ns", of.execution.map(|summary| summary.p99_ns)),
@@ -253,7 +253,7 @@ impl Live {
         let Some(programs) = &mut self.programs else {
             let mut programs = Programs::new(Wanted::default());
             programs.look();
-            // What happened until the next tick is the first interval.
+            // Rates are counted from now on: the next tick tells the first ones.
             programs.show();
             self.programs = Some(programs);
             return;

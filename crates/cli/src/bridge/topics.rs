@@ -88,7 +88,7 @@ impl Topics {
         let own = self.shared.node.fully_qualified_name();
         let mut found: BTreeMap<Key, Vec<Endpoint>> = BTreeMap::new();
         for publisher in self.shared.node.publishers_info() {
-            // What watchers publish is no topic of the robot.
+            // The bridge's own publishers send on what watchers publish; the robot has no such topic by itself.
             let is_own = publisher.node.as_deref() == Some(own.as_str());
             if !is_own && self.shared.choice.takes_topic(&publisher.name) {
                 found.entry((publisher.name.clone(), publisher.type_name.clone())).or_default().push(publisher);

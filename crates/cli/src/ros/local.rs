@@ -1,8 +1,8 @@
 //! The programs of a domain on this machine, as the kernel knows them.
 //!
-//! Where nodes are looked for on this machine only, each program of a DDS domain has a port that follows from the
-//! domain's number, so that others find it. The kernel tells which of these ports are in use. So a command knows how many
-//! programs have to answer, and need not wait whether another one does.
+//! Each program of a DDS domain listens on a port that follows from the domain's number, so that others find it. The
+//! kernel tells which of these ports are in use. So a command that looks for nodes on this machine only knows how many
+//! programs have to answer, and is done once all have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,8 +31,8 @@ pub(super) struct LocalDomain {
 }
 
 impl LocalDomain {
-    /// Returns the domain that the environment selects; `None` if it reaches other machines, or is none of DDS, or a
-    /// configuration may say otherwise.
+    /// Returns the domain that the environment selects. Returns `None` if it reaches other machines, if the middleware is
+    /// not DDS, or if a configuration of DDS or a list of peers is set, which may change either.
     pub(super) fn from_env(middleware: Middlewares) -> Option<Self> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self::from_variables(middleware, variable)

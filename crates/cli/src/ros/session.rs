@@ -245,7 +245,7 @@ impl Search {
             return true;
         }
         let quiet = now.duration_since(self.changed);
-        // Where answers take long, the next one may, too.
+        // If the last answer came late, wait longer for another one.
         let settled = SETTLED.max(self.changed.duration_since(self.joined) / 2).min(QUIET);
         if !self.is_asked && quiet >= settled && is_complete() {
             return true;

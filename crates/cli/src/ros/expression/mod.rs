@@ -161,7 +161,8 @@ impl Expression {
         Ok(evaluate::evaluate(&self.root, m)?.is_true())
     }
 
-    /// Checks that messages of that type have the fields. Fields behind an element are not checked: there is none yet.
+    /// Checks that messages of that type have the fields. Fields of an array's elements are not checked: a new message's
+    /// array has no elements.
     pub(crate) fn check(&self, message_type: &MessageType) -> Result<(), EvaluateError> {
         let message = DynamicMessage::new(message_type);
         check(&self.root, &Object::Message(Cow::Borrowed(&message)))
