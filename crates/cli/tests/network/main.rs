@@ -2,6 +2,7 @@
 //! any. They run where the command is built with DDS.
 
 #![cfg(any(feature = "dds", feature = "zenoh"))]
+#![expect(clippy::print_stdout, reason = "tables of what was measured, and what was skipped")]
 
 mod fleet;
 mod invocations;

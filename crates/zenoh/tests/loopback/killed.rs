@@ -85,9 +85,15 @@ fn a_call_ends_with_its_server_although_another_one_was_started() {
     let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
     let first = start("the_servers_process", &place);
     wait(&executor, "the server is matched", client.wait_for_service());
+    // Its process and session are there before the first one hangs: on a busy machine, they may take longer than a lease.
+    let mut second = process_of(module_path!(), "the_late_servers_process");
+    second.env(ENDPOINT, &place.endpoint).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut second = KilledChild(second.spawn().unwrap());
+    let its_name = "late_adder";
+    wait_until(&executor, "the second node is known", || node.node_names().iter().any(|name| name.contains(its_name)));
     kill_process(Pid::from_child(&first), Signal::STOP).unwrap();
     let mut lost = pin!(client.call(AddRequest { a: 1, b: 2 }));
-    let _second = start("the_servers_process", &place);
+    drop(second.0.stdin.take());
     wait_until(&executor, "both are matched", || node.count_servers("add_two_ints").unwrap() == 2);
     let answered = wait(&executor, "the second server answers", client.call(AddRequest { a: 3, b: 4 }));
     assert_eq!(answered.unwrap().sum, 7);
@@ -223,12 +229,26 @@ fn the_routers_process() {
 /// The server's part; without an endpoint, nothing.
 #[test]
 fn the_servers_process() {
+    serve("adder", || {});
+}
+
+/// The part of a server that is created when the standard input ends; without an endpoint, nothing.
+#[test]
+fn the_late_servers_process() {
+    serve("late_adder", || {
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
+    });
+}
+
+/// Serves until it is killed, from when `wait_first` returns.
+fn serve(name: &str, wait_first: impl FnOnce()) {
     let Some(endpoint) = endpoint() else { return };
     let (context, _) = context();
     let executor = executor(&context, "main");
     // Shorter than usual, for the test in which it hangs.
     let options = guest_options(&endpoint).setting("transport/link/tx/lease", "10000");
-    let node = Session::open(options).unwrap().ros(&context).create_node("adder").unwrap();
+    let node = Session::open(options).unwrap().ros(&context).create_node(name).unwrap();
+    wait_first();
     let group = executor.create_group("server", ());
     let _server = node.on(&group).create_service::<AddTwoInts, _>("add_two_ints", |request: AddRequest| AddResponse {
         sum: request.a + request.b,
