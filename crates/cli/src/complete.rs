@@ -69,7 +69,7 @@ fn wanted(words: &[String]) -> Option<Wanted> {
         ("topic", "find", 0) => Wanted::Types(Kind::Message),
         ("node", "info", 0) => Wanted::Nodes,
         ("service", "info" | "type" | "call" | "echo", 0) => Wanted::Services,
-        ("service", "call", 1) => Wanted::TypesOf(Kind::Service, name?),
+        ("service", "call" | "echo", 1) => Wanted::TypesOf(Kind::Service, name?),
         ("service", "find", 0) => Wanted::Types(Kind::Service),
         ("action", "info" | "type" | "send_goal" | "send", 0) => Wanted::Actions,
         ("action", "send_goal" | "send", 1) => Wanted::TypesOf(Kind::Action, name?),

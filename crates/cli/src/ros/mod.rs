@@ -6,6 +6,7 @@
 pub(crate) mod ends;
 mod expression;
 mod fields;
+mod format;
 mod local;
 mod mailbox;
 mod names;
@@ -21,6 +22,7 @@ use rospin_report::Failure;
 
 pub(crate) use expression::{EvaluateError, Expression};
 pub(crate) use fields::{rate, type_and_fields};
+pub(crate) use format::FormatOptions;
 pub(crate) use mailbox::Mailbox;
 pub(crate) use names::{find_node, find_service, find_topic, is_hidden, missing};
 pub(crate) use qos::{QosOptions, end_text};
@@ -50,6 +52,12 @@ pub(crate) fn print_names(
         }
     }
     Ok(())
+}
+
+/// Prints a remark on stderr, so that stdout has only what was asked for.
+pub(crate) fn warn(sentence: &str) {
+    // If stderr is closed, the remark cannot be printed.
+    let _ = writeln!(std::io::stderr().lock(), "warning: {sentence}");
 }
 
 #[cfg(test)]

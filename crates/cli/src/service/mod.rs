@@ -1,6 +1,7 @@
 //! `rospin service`: the services of a running robot.
 
 mod call;
+mod echo;
 
 use std::io::Write;
 
@@ -20,6 +21,7 @@ Examples:
   rospin service list -t
   rospin service call /add example_interfaces/srv/AddTwoInts '{a: 2, b: 3}'
   rospin service call /switch '{data: true}'         the type may be left out: the server is asked for it
+  rospin service echo /switch                        the calls of others, where introspection is switched on
 
 Exit code: 0, 1 if there is no such service or it does not answer, 2 if an option or a value is wrong.")]
 struct Options {
@@ -42,6 +44,8 @@ enum Action {
     Info(NameOptions),
     /// Calls a service, and prints the response
     Call(call::Options),
+    /// Prints the requests and responses of a service, as its introspection tells them
+    Echo(echo::Options),
     /// Prints the type of a service
     Type(NameOptions),
     /// Prints the services of a type
@@ -95,6 +99,7 @@ fn run_with(session: &Session, options: &Options, out: &mut dyn Write) -> Result
         }
         Action::Info(of) => info(session, of, out),
         Action::Call(call) => call::run(session, call, out),
+        Action::Echo(echo) => echo::run(session, echo, out),
         Action::Type(of) => {
             let service = find_service(session, &of.service)?;
             for of in &session.node().service_names_and_types()[&service] {
@@ -141,7 +146,8 @@ fn info(session: &Session, options: &NameOptions, out: &mut dyn Write) -> Result
 
 #[cfg(test)]
 mod tests {
-    use rospin::msgs::std_srvs::srv::{SetBoolRequest, SetBoolResponse};
+    use rospin::monitoring::ServiceIntrospectionState;
+    use rospin::msgs::std_srvs::srv::{SetBool, SetBoolRequest, SetBoolResponse};
 
     use super::*;
     use crate::ros::testing::{Robot, interrupt, parse, written};
@@ -183,6 +189,42 @@ mod tests {
         assert!(off.contains("success=False"), "{off}");
         let yaml = service(&robot, &["call", "--yaml", "/switch", "{data: true}"]).unwrap();
         assert_eq!(yaml, "success: true\nmessage: it's on\n");
+    }
+
+    /// Has the switch called again and again by a client that tells of its calls.
+    fn calls(robot: &Robot) -> rospin::Timer {
+        let node = robot.node("caller");
+        let client = node.create_client::<SetBool>("switch").unwrap();
+        client.configure_introspection(rospin::Qos::default(), ServiceIntrospectionState::Contents).unwrap();
+        let call = move |_: rospin::Tick<rospin::time::Instant>| drop(client.call(SetBoolRequest { data: true }));
+        node.create_wall_timer(std::time::Duration::from_millis(1), call).unwrap()
+    }
+
+    #[test]
+    fn calls_of_others_are_printed_where_they_are_introspected() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        let _calls = calls(&robot);
+        for arguments in [&["echo", "--once", "/switch"][..], &["echo", "--once", "switch", "std_srvs/SetBool"]] {
+            let yaml = service(&robot, arguments).unwrap();
+            assert!(yaml.starts_with("info:\n  event_type: REQUEST_SENT\n  stamp:\n    sec: "), "{yaml}");
+            assert!(yaml.ends_with("request:\n- data: true\nresponse: []\n---\n"), "{yaml}");
+        }
+        let flow = service(&robot, &["echo", "--once", "--flow-style", "/switch"]).unwrap();
+        assert!(flow.starts_with("{info: {event_type: REQUEST_SENT, stamp: {sec: "), "{flow}");
+        let csv = service(&robot, &["echo", "--once", "--csv", "/switch"]).unwrap();
+        assert!(csv.starts_with("0,"), "{csv}");
+        let error = service(&robot, &["echo", "/swich"]).unwrap_err();
+        assert_eq!(error, "no service /swich; nearest: /switch");
+    }
+
+    #[test]
+    fn a_service_without_introspection_is_silent() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        assert_eq!(service(&robot, &["echo", "--timeout", "0.01", "/switch"]).unwrap(), "");
+        let error = service(&robot, &["echo", "--timeout", "0.01", "/later", "std_srvs/srv/Switch"]).unwrap_err();
+        assert!(error.contains("std_srvs/srv/Switch"), "{error}");
     }
 
     #[test]

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use rospin::dynamic::{DynamicMessage, MessageType, Value, YamlFormat};
+use rospin::dynamic::{DynamicMessage, MessageType, Value};
 use rospin::events::{EventCallback, IncompatibleQos, MessageLost};
 use rospin::message::SerializedMessage;
 use rospin::time::ClockKind;
 use rospin::{MessageInfo, Subscription, SubscriptionOptions};
 use rospin_report::{Failure, number};
 
-use crate::ros::{Expression, Mailbox, QosOptions, Session, find_topic, python, types};
+use crate::ros::{Expression, FormatOptions, Mailbox, QosOptions, Session, find_topic, python, types, warn};
 
 /// Options of `rospin topic echo`.
 #[derive(Args, Debug)]
@@ -25,33 +25,12 @@ pub(super) struct Options {
     #[command(flatten)]
     qos: QosOptions,
 
-    /// Prints all values on one line, with commas between them
-    #[arg(long)]
-    csv: bool,
+    #[command(flatten)]
+    format: FormatOptions,
 
     /// Prints this field of each message, such as pose.position.x or ranges[0]
     #[arg(long, value_name = "PATH")]
     field: Option<String>,
-
-    /// Prints all elements of arrays and all characters of strings
-    #[arg(long, short)]
-    full_length: bool,
-
-    /// Prints at most so many elements or characters
-    #[arg(long, short = 'l', value_name = "N", default_value = "128")]
-    truncate_length: usize,
-
-    /// Prints types and lengths of arrays in place of their elements
-    #[arg(long)]
-    no_arr: bool,
-
-    /// Prints the lengths of strings in place of them
-    #[arg(long)]
-    no_str: bool,
-
-    /// Prints each message on one line, in braces
-    #[arg(long)]
-    flow_style: bool,
 
     /// Does not tell of messages that are lost
     #[arg(long)]
@@ -124,7 +103,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     let publishers = session.node().publishers_info_by_topic(&topic).map_err(Failure::input)?;
     let (qos, remarks) = options.qos.of_subscription(&publishers);
     for remark in remarks {
-        super::warn(&remark);
+        warn(&remark);
     }
     let mailbox = Mailbox::new();
     let subscription =
@@ -136,7 +115,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             let news = mailbox.next().await;
             let lost = mailbox.take_lost();
             if lost > 0 && !options.no_lost_messages {
-                super::warn(&format!("{lost} messages were lost, because they came faster than they could be printed"));
+                warn(&format!("{lost} messages were lost, because they came faster than they could be printed"));
             }
             if print(&news, options, out)? && options.once {
                 return Ok(());
@@ -234,23 +213,23 @@ fn is_chosen(message: &DynamicMessage, options: &Options) -> Result<bool, Failur
 fn print(news: &News, options: &Options, out: &mut dyn Write) -> Result<bool, Failure> {
     let (text, info, end) = match news {
         News::Unheard(sentence) => {
-            super::warn(sentence);
+            warn(sentence);
             return Ok(false);
         }
         News::Lost(count) => {
-            super::warn(&format!("{count} messages were lost before the command could take them"));
+            warn(&format!("{count} messages were lost before the command could take them"));
             return Ok(false);
         }
         News::Message(message, _) if !is_chosen(message, options)? => return Ok(false),
         News::Raw(message, info) => (python::repr_bytes(message.as_bytes()), info, "\n---\n"),
         News::Message(message, info) => {
-            (message_text(message, options)?, info, if options.csv { "\n" } else { "\n---\n" })
+            (message_text(message, options)?, info, if options.format.csv { "\n" } else { "\n---\n" })
         }
     };
     if options.clear {
         writeln!(out, "\x1b[H\x1b[2J")?;
     }
-    match (options.include_message_info, options.csv) {
+    match (options.include_message_info, options.format.csv) {
         (true, true) => write!(out, "{}", info_csv(info))?,
         (true, false) => writeln!(out, "{}---", info_text(info))?,
         (false, _) => {}
@@ -262,17 +241,12 @@ fn print(news: &News, options: &Options, out: &mut dyn Write) -> Result<bool, Fa
 
 /// Returns the text of a message, or of the field that the options name.
 fn message_text(message: &DynamicMessage, options: &Options) -> Result<String, Failure> {
-    let length = if options.full_length { None } else { Some(options.truncate_length) };
-    let format = YamlFormat::new()
-        .truncate_length(length)
-        .no_arr(options.no_arr)
-        .no_str(options.no_str)
-        .flow_style(options.flow_style);
+    let format = options.format.yaml();
     let Some(path) = &options.field else {
-        return Ok(if options.csv { format.csv(message) } else { format.text(message) });
+        return Ok(if options.format.csv { format.csv(message) } else { format.text(message) });
     };
     let value = message.value(path).map_err(Failure::run)?;
-    Ok(match (&*value, options.csv) {
+    Ok(match (&*value, options.format.csv) {
         (Value::Message(message), false) => format.text(message),
         (value, true) => format.value_csv(value),
         (Value::MessageArray(_), false) => format.value_text(&value),

@@ -96,12 +96,6 @@ fn run_with(session: &Session, options: &Options, out: &mut dyn Write) -> Result
     }
 }
 
-/// Prints a remark on stderr, so that stdout has only what was asked for.
-fn warn(sentence: &str) {
-    // If stderr is closed, the remark cannot be printed.
-    let _ = writeln!(std::io::stderr().lock(), "warning: {sentence}");
-}
-
 #[cfg(test)]
 mod testing {
     //! Runs of the command beside nodes of the same process.
