@@ -8,7 +8,7 @@ use std::time::Duration;
 use common::{context, domain_id, process_of};
 use rospin_dds::{Domain, DomainOptions, Ros};
 use rospin_engine::SpinOptions;
-use rospin_testkit::peers::rclpy::{Rclpy, introspection, load};
+use rospin_testkit::peers::rclpy::{Rclpy, graph, introspection, load};
 use rospin_testkit::peers::{Ours, matrix};
 
 const FAST: &str = "rmw_fastrtps_cpp";
@@ -40,6 +40,14 @@ fn events_of_services_are_told_both_ways() {
     let id = domain_id();
     let Some(rclpy) = rclpy(FAST, id) else { return };
     introspection::events_are_told_both_ways(&rclpy, &join(id));
+}
+
+/// Fast DDS knows of a publisher or subscription which process it is of only if that is told with it.
+#[test]
+fn nodes_of_ends_are_known() {
+    let id = domain_id();
+    let Some(rclpy) = rclpy(FAST, id) else { return };
+    graph::nodes_of_ends_are_known(&rclpy, join(id));
 }
 
 #[test]

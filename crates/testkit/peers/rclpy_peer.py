@@ -10,6 +10,7 @@
 - rclpy_peer.py count: prints how many messages it heard on `ticks`, and the longest length, when standard input ends.
 - rclpy_peer.py events: serves `theirs`, calls `ours` ten times a second, both with service introspection, and prints the events of
   `ours` as `event TYPE GID NUMBER CONTENTS`, until standard input ends.
+- rclpy_peer.py ends: prints the nodes of the publishers of `out` and of the subscriptions of `in`, as `end KIND NODE`.
 """
 
 import sys
@@ -291,6 +292,17 @@ def tick(count):
     sys.stdin.read()
 
 
+def ends():
+    node = rclpy.create_node("looker")
+    found = lambda: node.get_publishers_info_by_topic("/out") + node.get_subscriptions_info_by_topic("/in")
+    spin_until(node, lambda: len(found()) == 2, "one of the two is missing")
+    # Nodes are told after their publishers and subscriptions.
+    end = time.monotonic() + 3
+    while any(info.node_name.startswith("_") for info in found()) and time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.05)
+    for info in found():
+        print("end", info.endpoint_type.name, info.node_namespace.rstrip("/") + "/" + info.node_name, flush=True)
+
 
 def events():
     node = rclpy.create_node("theirs")
@@ -325,5 +337,6 @@ PARTS = {
     "count": count,
     "tick": tick,
     "events": events,
+    "ends": ends,
 }
 PARTS[sys.argv[1]](*sys.argv[2:])

@@ -5,6 +5,7 @@
 //! sourced is used. Where there is none, the tests say so and pass, unless `ROSPIN_TEST_REQUIRE_ROS` is set, as
 //! `.ci/run` does.
 
+pub mod graph;
 pub mod introspection;
 pub mod load;
 
