@@ -29,6 +29,7 @@ pub(crate) enum Change {
     EndpointBelongsTo { id: Guid, node: String },
     EndpointWent { id: Guid },
     AllWent { prefix: Prefix },
+    CompletePrograms { count: usize },
 }
 
 impl Change {
@@ -41,6 +42,7 @@ impl Change {
             Self::EndpointBelongsTo { id, node } => graph.endpoint_belongs_to(&id, &node),
             Self::EndpointWent { id } => graph.endpoint_went(&id),
             Self::AllWent { prefix } => graph.all_went(&prefix),
+            Self::CompletePrograms { count } => graph.set_complete_programs(count),
         }
     }
 }

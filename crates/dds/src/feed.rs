@@ -3,7 +3,7 @@
 //! The library calls the feed on its threads. Readers and writers of this process's own participant are left out of the
 //! graph, because the crate `rospin-node` enters the endpoints of this process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +56,10 @@ struct State {
     /// Participants that exist, each with its nodes.
     participants: BTreeMap<Prefix, ListedNodes>,
     peers: BTreeMap<Handle, Arc<Peer>>,
+    /// Readers and writers that discovery knows.
+    known: HashSet<Guid>,
+    /// Number of participants of which everything is known that they list, as the graph has it.
+    complete: usize,
     changes: Changes,
 }
 
@@ -65,6 +69,34 @@ struct ListedNodes {
     nodes: BTreeSet<String>,
     /// Node of each reader and writer.
     owners: BTreeMap<Guid, String>,
+    /// Number of the listed readers and writers that discovery does not know yet; `None` before the first message.
+    missing: Option<usize>,
+}
+
+impl State {
+    /// Notes that discovery knows a reader or writer, or does not know it any more.
+    fn set_known(&mut self, guid: &Guid, is_known: bool) {
+        let is_changed = if is_known { self.known.insert(*guid) } else { self.known.remove(guid) };
+        if !is_changed {
+            return;
+        }
+        if let Some(listed) = self.participants.get_mut(&prefix_of(guid))
+            && let Some(missing) = &mut listed.missing
+            && listed.owners.contains_key(guid)
+        {
+            *missing = if is_known { *missing - 1 } else { *missing + 1 };
+        }
+    }
+
+    /// Tells the graph, behind the changes that wait, if another number of participants is known completely now.
+    fn count_complete(&mut self) {
+        let is_complete =
+            |(prefix, listed): &(&Prefix, &ListedNodes)| listed.missing == Some(0) && self.own != Some(**prefix);
+        let count = self.participants.iter().filter(is_complete).count();
+        if std::mem::replace(&mut self.complete, count) != count {
+            self.changes.push(Change::CompletePrograms { count });
+        }
+    }
 }
 
 impl Feed {
@@ -76,6 +108,7 @@ impl Feed {
     /// Makes the changes of the graph that wait, without the lock. If another thread makes them already, it makes
     /// these, too.
     fn make_changes<'a>(&'a self, mut state: MutexGuard<'a, State>) {
+        state.count_complete();
         if !state.changes.take_turn() {
             return;
         }
@@ -125,6 +158,7 @@ impl Feed {
         if state.own == Some(prefix) {
             return;
         }
+        listed.missing = Some(listed.owners.keys().filter(|end| !state.known.contains(*end)).count());
         // Messages of a participant that has gone are ignored.
         let Some(entry) = state.participants.get_mut(&prefix) else { return };
         let before = std::mem::replace(entry, listed);
@@ -154,6 +188,7 @@ impl Discover for Feed {
         let prefix = prefix_of(&found.guid);
         let mut state = self.lock();
         state.peers.insert(found.handle, Arc::new(peer));
+        state.set_known(&found.guid, true);
         let is_own = state.own == Some(prefix);
         let owner = state.participants.get(&prefix).map(|listed| listed.owners.get(&found.guid).cloned());
         // Readers and writers of a participant that has gone are ignored.
@@ -168,6 +203,7 @@ impl Discover for Feed {
     fn went(&self, guid: Guid, handle: Handle) {
         let mut state = self.lock();
         state.peers.remove(&handle);
+        state.set_known(&guid, false);
         state.changes.push(Change::EndpointWent { id: guid });
         self.make_changes(state);
     }
@@ -181,6 +217,7 @@ impl Discover for Feed {
         }
         state.participants.remove(&prefix);
         state.peers.retain(|_, peer| prefix_of(&peer.guid) != prefix);
+        state.known.retain(|guid| prefix_of(guid) != prefix);
         state.changes.push(Change::AllWent { prefix });
         self.make_changes(state);
     }
@@ -334,6 +371,32 @@ mod tests {
         assert_eq!(names(&feed), ["/robot/arm", "/robot/hand"]);
         says(&feed, 2, 2, &[]);
         assert_eq!(names(&feed), ["/robot/hand"]);
+    }
+
+    #[test]
+    fn a_participant_is_complete_once_all_that_it_lists_is_known() {
+        let feed = Feed::default();
+        feed.set_own_participant(&id(7, 0));
+        feed.participant(id(7, 0), true);
+        feed.participant(id(1, 0), true);
+        feed.participant(id(2, 0), true);
+        let complete = || feed.graph.complete_programs();
+        feed.came(&found(id(7, 1), "rt/own", true, b""));
+        feed.came(&found(id(1, 1), "rt/chatter", true, b""));
+        assert_eq!(complete(), 0);
+        says(&feed, 1, 1, &["arm", "leg"]);
+        assert_eq!(complete(), 1);
+        says(&feed, 2, 2, &["hand"]);
+        assert_eq!(complete(), 1);
+        feed.came(&found(id(2, 1), "rt/chatter", true, b""));
+        feed.came(&found(id(2, 1), "rt/chatter", true, b""));
+        assert_eq!(complete(), 2);
+        feed.went(id(2, 1), 0);
+        assert_eq!(complete(), 1);
+        says(&feed, 2, 2, &[]);
+        assert_eq!(complete(), 2);
+        feed.participant(id(1, 0), false);
+        assert_eq!(complete(), 1);
     }
 
     #[test]

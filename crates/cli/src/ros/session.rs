@@ -183,13 +183,26 @@ impl Session {
         loop {
             // The future is taken before the graph is read, so no change is missed.
             let change = self.node.wait_for_graph_change();
-            if is_enough(&self.node) || search.is_over(Instant::now(), || self.is_alone(), || self.is_complete()) {
+            if is_enough(&self.node) || self.is_all_told(&mut search) {
+                return;
+            }
+            if search.is_over(Instant::now(), || self.is_alone(), || self.is_complete()) {
                 return;
             }
             if self.ros().executor().handle().timeout(ClockKind::Steady, PAUSE, change).await.is_ok() {
                 search.changed = Instant::now();
             }
         }
+    }
+
+    /// Returns true if all programs of the domain have told everything that they have, and all of it is known. The kernel
+    /// is asked for their number only if `search` has not asked it at that number of programs yet.
+    fn is_all_told(&self, search: &mut Search) -> bool {
+        let complete = self.node.complete_programs();
+        if search.is_asked || self.spin_time.is_some() || search.complete.replace(complete) == Some(complete) {
+            return false;
+        }
+        self.local.and_then(LocalDomain::programs).is_some_and(|programs| complete + 1 >= programs)
     }
 
     /// Returns true if all programs of the domain have answered, as far as the kernel tells how many there are, and the
@@ -228,11 +241,13 @@ struct Search {
     began: Instant,
     /// Time of the last change of the graph.
     changed: Instant,
+    /// Number of programs that had told everything when the kernel was last asked how many there are.
+    complete: Option<usize>,
 }
 
 impl Search {
     const fn new(joined: Instant, spin_time: Option<Duration>, is_asked: bool, began: Instant) -> Self {
-        Self { joined, spin_time, is_asked, began, changed: began }
+        Self { joined, spin_time, is_asked, began, changed: began, complete: None }
     }
 
     /// Returns true if the graph counts as complete at the time `now`.

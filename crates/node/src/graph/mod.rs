@@ -72,6 +72,9 @@ pub enum GraphChange {
 /// graph.endpoint_belongs_to(b"host1/writer1", "/robot/talker");
 /// assert_eq!(graph.node_names(), ["/robot/talker"]);
 /// assert_eq!(graph.endpoints(EndpointKind::Publisher, "/chatter").len(), 1);
+/// // All that the host has told is here.
+/// graph.set_complete_programs(1);
+/// assert_eq!(graph.complete_programs(), 1);
 /// graph.endpoint_went(b"host1/writer1");
 /// graph.node_went(b"host1/node1");
 /// // The host has gone, with all that may be left of it.
@@ -97,6 +100,8 @@ struct State {
     last: u64,
     watchers: Watchers,
     departures: departure::Watchers,
+    /// Number of other programs of which everything is here that they have told.
+    complete_programs: usize,
     /// Tasks that wait for the next change.
     waiters: Waiters,
 }
@@ -209,6 +214,23 @@ impl Graph {
         if let Some(endpoint) = state.endpoints.get_mut(&id).filter(|endpoint| endpoint.node.as_deref() != Some(node)) {
             endpoint.node = Some(node.to_owned());
         }
+    }
+
+    /// Sets the number of other programs of which the graph has everything: each has told which nodes it has, with their
+    /// publishers, subscriptions, servers and clients, and all of these have been entered. Wakes tasks that wait for a change; watchers
+    /// are not notified. A middleware whose programs do not tell that leaves the number at zero.
+    pub fn set_complete_programs(&self, count: usize) {
+        let mut state = self.lock();
+        state.complete_programs = count;
+        let waiters = state.waiters.take();
+        drop(state);
+        waiters.wake();
+    }
+
+    /// Returns the number of other programs of which the graph has everything that they have told.
+    #[must_use]
+    pub fn complete_programs(&self) -> usize {
+        self.lock().complete_programs
     }
 
     /// Removes all entries of other processes whose id begins with `prefix`.
@@ -458,5 +480,9 @@ mod tests {
         graph.endpoint_went(b"1");
         assert!(has_changed());
         assert!(graph.lock().waiters.is_empty());
+        let mut told = pin!(graph.next_change());
+        graph.set_complete_programs(1);
+        assert!(told.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert_eq!(graph.complete_programs(), 1);
     }
 }

@@ -17,6 +17,16 @@ impl Node {
         self.graph().node_names()
     }
 
+    /// Returns the number of other programs of which the graph has everything that they have: each has told which nodes it
+    /// has, with their publishers, subscriptions, servers and clients, and all of these have been heard of. So a tool that
+    /// knows how many programs there are need not wait any longer.
+    ///
+    /// Zero over a middleware whose programs do not tell that. Those of DDS do.
+    #[must_use]
+    pub fn complete_programs(&self) -> usize {
+        self.graph().complete_programs()
+    }
+
     /// Returns the topics that have a publisher or a subscription.
     #[must_use]
     pub fn topic_names_and_types(&self) -> NamesAndTypes {
@@ -139,6 +149,8 @@ impl Node {
     /// assert!(node.topic_names_and_types().iter().any(|(name, _)| *name == topic));
     /// assert!(node.service_names_and_types().iter().all(|(name, _)| *name != topic));
     /// assert_eq!((node.name(), node.namespace()), ("watcher", "/robot"));
+    /// // No other program is there.
+    /// assert_eq!(node.complete_programs(), 0);
     /// assert_eq!(node.resolve_service("~/reset")?.as_str(), "/robot/watcher/reset");
     /// assert_eq!(node.node_name().base_name(), "watcher");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
