@@ -75,6 +75,21 @@ uint64_t rospin_dds_next_number (int32_t writer)
   return number;
 }
 
+void rospin_dds_abandon (int32_t writer)
+{
+  struct dds_entity *entity;
+  if (dds_entity_pin (writer, &entity) < 0)
+    return;
+  if (dds_entity_kind (entity) == DDS_KIND_WRITER)
+  {
+    struct ddsi_domaingv *domain = &entity->m_domain->gv;
+    ddsi_thread_state_awake (ddsi_lookup_thread_state (), domain);
+    (void) ddsi_delete_writer_nolinger (domain, &entity->m_guid);
+    ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
+  }
+  dds_entity_unpin (entity);
+}
+
 int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16])
 {
   struct dds_entity *entity;

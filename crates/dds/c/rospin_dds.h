@@ -98,6 +98,8 @@ int32_t rospin_dds_create_writer (int32_t participant, int32_t topic, const stru
 int32_t rospin_dds_create_reader (int32_t participant, int32_t topic, const struct rospin_dds_qos *qos, const struct rospin_dds_listener *listener, const struct rospin_dds_receiver *receiver);
 /* Waits for calls of its listener and receiver; there are none once it has returned. */
 int32_t rospin_dds_delete (int32_t entity);
+/* Ends a writer at once, though readers may not have confirmed what it has written. It must not be used any more, only deleted. */
+void rospin_dds_abandon (int32_t writer);
 /* Gives a sign of life of a writer. */
 int32_t rospin_dds_assert_liveliness (int32_t writer);
 int32_t rospin_dds_guid (int32_t entity, uint8_t guid[16]);

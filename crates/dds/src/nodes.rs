@@ -37,10 +37,22 @@ pub(crate) struct Announced {
 /// Nodes of this process by their numbers, and the writer that announces them.
 struct List {
     participant: Guid,
-    writer: Writer<Unheard>,
+    /// `None` once this is dropped.
+    writer: Option<Writer<Unheard>>,
     nodes: BTreeMap<u64, NodeEntitiesInfo>,
     /// Number of the last node that was created.
     last: u64,
+    /// True if there was a node other than those of tools, whose names begin with an underscore.
+    has_shown: bool,
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // A tool that has its answer does not wait until all have confirmed that its nodes have gone: nobody lists them.
+        if let (Some(writer), false) = (self.writer.take(), self.has_shown) {
+            writer.abandon();
+        }
+    }
 }
 
 impl List {
@@ -50,7 +62,8 @@ impl List {
         let message = ParticipantEntitiesInfo { gid: self.participant, nodes };
         // The message consists of texts and bytes, which can always be encoded.
         let Ok(mut bytes) = to_payload(&message) else { return };
-        self.writer.write(&mut bytes).unwrap_or_else(|error| {
+        let Some(writer) = &self.writer else { return };
+        writer.write(&mut bytes).unwrap_or_else(|error| {
             log::warn!(target: "rospin", "other processes were not told of nodes: {error}");
         });
     }
@@ -70,7 +83,13 @@ impl Announced {
         let unheard = Arc::new(Unheard);
         let heard = Reader::create(participant, TOPIC, TYPE, &qos, &unheard, Nodes(Arc::clone(feed)))?;
         let writer = Writer::create(participant, TOPIC, TYPE, &qos, &unheard)?;
-        let list = List { participant: participant.guid(), writer, nodes: BTreeMap::new(), last: 0 };
+        let list = List {
+            participant: participant.guid(),
+            writer: Some(writer),
+            nodes: BTreeMap::new(),
+            last: 0,
+            has_shown: false,
+        };
         // A process without nodes announces an empty list.
         list.say();
         Ok(Self { nodes: Mutex::new(list), _heard: heard })
@@ -92,6 +111,7 @@ impl Announced {
         let name = name.base_name().to_owned();
         self.change(|list| {
             list.last += 1;
+            list.has_shown |= !name.starts_with('_');
             let node = NodeEntitiesInfo { namespace, name, readers: Vec::new(), writers: Vec::new() };
             list.nodes.insert(list.last, node);
             list.last

@@ -186,6 +186,13 @@ impl<L: Listen> Writer<L> {
         self.handle
     }
 
+    /// Ends the writer at once, though readers may not have confirmed its last messages, for which it would wait up to a
+    /// second when it is dropped.
+    pub(crate) fn abandon(self) {
+        // SAFETY: the library checks if a number is that of an entity, and nobody uses the writer any more.
+        unsafe { ffi::rospin_dds_abandon(self.writer.0) }
+    }
+
     /// Gives a sign of life without a message.
     pub(crate) fn assert_liveliness(&self) -> Result<(), Code> {
         // SAFETY: the library checks if a number is that of an entity.

@@ -118,6 +118,7 @@ unsafe extern "C" {
         receiver: *const RawReceiver,
     ) -> i32;
     pub(super) fn rospin_dds_delete(entity: i32) -> i32;
+    pub(super) fn rospin_dds_abandon(writer: i32);
     pub(super) fn rospin_dds_assert_liveliness(writer: i32) -> i32;
     pub(super) fn rospin_dds_guid(entity: i32, guid: *mut [u8; 16]) -> i32;
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
