@@ -19,7 +19,6 @@ use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::query::{ConsolidationMode, QueryTarget, Reply};
-use zenoh::sample::{Sample, SampleKind};
 
 use crate::attachment::Attachment;
 use crate::grace::Grace;
@@ -57,7 +56,7 @@ impl ZenohClient {
         let calls = Arc::<Calls<Outcome>>::default();
         let followed = Arc::downgrade(&calls);
         let grace = Arc::clone(session.grace());
-        let matched = Matched::observe(&session, &endpoint, move |token| note(&followed, &grace, token))?;
+        let matched = Matched::observe(&session, &endpoint, move |key, came| note(&followed, &grace, key, came));
         let token = endpoint.announce(&session)?;
         // The result of an action may take any time. There is one such call for each goal, and Zenoh keeps little
         // memory for each.
@@ -85,20 +84,19 @@ impl ZenohClient {
     }
 }
 
-/// Notes that a server's token appeared or disappeared. Zenoh's threads call it.
-fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, token: &Sample) {
+/// Notes that a server's token appeared or disappeared. Zenoh's threads call it, or the one that creates the client.
+fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, key: &str, came: bool) {
     let Some(live) = calls.upgrade() else { return };
-    let id = token.key_expr().as_bytes();
-    match token.kind() {
-        SampleKind::Put => live.server_came(id),
-        SampleKind::Delete => {
-            // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is
-            // routed to it at that very moment. That one would wait for its timeout.
-            if let Some(number) = live.server_went(id) {
-                let calls = Weak::clone(calls);
-                grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));
-            }
-        }
+    let id = key.as_bytes();
+    if came {
+        live.server_came(id);
+        return;
+    }
+    // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is routed to
+    // it at that very moment. That one would wait for its timeout.
+    if let Some(number) = live.server_went(id) {
+        let calls = Weak::clone(calls);
+        grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));
     }
 }
 

@@ -1,36 +1,24 @@
 //! The graph of other sessions: their liveliness tokens, whose keys describe a node or an endpoint.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hiroz_protocol::format::rmw_zenoh::ros_type_name;
 use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
 use rospin_node::{Durability, Endpoint, EndpointKind, Gid, Graph, History, Liveliness, Reliability};
-use zenoh::Wait;
-use zenoh::pubsub::Subscriber;
-use zenoh::sample::SampleKind;
 
 use crate::names::gid_of;
 
-/// Enters the tokens of a domain into the graph until the subscriber is dropped, on Zenoh's threads. Tokens of this
-/// session are left out, because its nodes and endpoints are in the graph already.
-pub(crate) fn follow(session: &zenoh::Session, domain_id: u32, graph: &Arc<Graph>) -> zenoh::Result<Subscriber<()>> {
-    let own = session.zid().to_string();
-    let graph = Arc::clone(graph);
-    let tokens = session.liveliness().declare_subscriber(format!("@ros2_lv/{domain_id}/**")).history(true);
-    tokens
-        .callback(move |sample| {
-            let key = sample.key_expr().as_str();
-            let Some(token) = Token::parse(key).filter(|token| token.session != own) else { return };
-            let id = key.as_bytes();
-            match (token.says, sample.kind()) {
-                (Says::Node(name), SampleKind::Put) => graph.node_came(id, name),
-                (Says::Node(_), SampleKind::Delete) => graph.node_went(id),
-                (Says::Endpoint(endpoint), SampleKind::Put) => graph.endpoint_came(id, endpoint),
-                (Says::Endpoint(_), SampleKind::Delete) => graph.endpoint_went(id),
-            }
-        })
-        .wait()
+/// Enters a token that came or went into the graph. Tokens of the session `own` are left out, because its nodes and
+/// endpoints are in the graph already.
+pub(crate) fn enter(graph: &Graph, own: &str, key: &str, came: bool) {
+    let Some(token) = Token::parse(key).filter(|token| token.session != own) else { return };
+    let id = key.as_bytes();
+    match token.says {
+        Says::Node(name) if came => graph.node_came(id, name),
+        Says::Node(_) => graph.node_went(id),
+        Says::Endpoint(endpoint) if came => graph.endpoint_came(id, endpoint),
+        Says::Endpoint(_) => graph.endpoint_went(id),
+    }
 }
 
 /// Token of the graph.

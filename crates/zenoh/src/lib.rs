@@ -140,6 +140,7 @@ mod service;
 mod session;
 mod spare;
 mod subscription;
+mod tokens;
 
 pub use error::OpenError;
 pub use options::{Mode, SessionOptions};

@@ -5,20 +5,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rospin_engine::Waiters;
-use rospin_node::{Awaited, EndEvents, Matches, Refused};
-use zenoh::Wait;
-use zenoh::pubsub::Subscriber;
-use zenoh::sample::{Sample, SampleKind};
+use rospin_node::{Awaited, EndEvents, Matches};
 
-use crate::names::{Endpoint, refused};
+use crate::names::Endpoint;
 use crate::session::Session;
+use crate::tokens::{Follower, Tokens};
 
 /// Matches of a publisher, subscription or client.
-pub(crate) struct Matched {
-    state: Arc<Mutex<State>>,
+pub(crate) struct Matched(Arc<Followed>);
+
+/// What is called with the key of each token that comes, with true, or goes, before the match counts.
+type Observe = Box<dyn Fn(&str, bool) + Send + Sync>;
+
+/// The tokens that are followed. The session's tokens know of it while there is a [`Matched`].
+struct Followed {
+    tokens: Arc<Tokens>,
+    /// The ends that it can be matched with.
+    others: String,
+    /// The session whose tokens do not count.
+    except: Option<String>,
+    events: Option<EndEvents>,
+    observe: Observe,
+    state: Mutex<State>,
     /// True while there is a match. It is read without the lock.
-    is_any: Arc<AtomicBool>,
-    _tokens: Subscriber<()>,
+    is_any: AtomicBool,
 }
 
 #[derive(Default)]
@@ -35,96 +45,94 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens of the ends that `endpoint` is matched with. For each token that comes or goes, Zenoh's
-    /// threads call `observe` before the match counts.
+    /// Follows the tokens of the ends that `endpoint` is matched with. `observe` gets the key of each token that comes, with
+    /// true, or goes, before the match counts. It must neither block nor ask for matches.
     pub(crate) fn observe(
         session: &Session,
         endpoint: &Endpoint,
-        observe: impl Fn(&Sample) + Send + Sync + 'static,
-    ) -> Result<Self, Refused> {
-        Self::observe_except(session, endpoint, None, None, observe)
+        observe: impl Fn(&str, bool) + Send + Sync + 'static,
+    ) -> Self {
+        Self::begin(session, endpoint, None, None, Box::new(observe))
     }
 
     /// Follows the tokens of other sessions, and records in `events` who comes and goes.
-    pub(crate) fn follow_others(session: &Session, endpoint: &Endpoint, events: &EndEvents) -> Result<Self, Refused> {
+    pub(crate) fn follow_others(session: &Session, endpoint: &Endpoint, events: &EndEvents) -> Self {
         let own = session.zenoh().zid().to_string();
-        Self::observe_except(session, endpoint, Some(own), Some(events.clone()), |_| ())
+        Self::begin(session, endpoint, Some(own), Some(events.clone()), Box::new(|_, _| ()))
     }
 
-    /// Follows the tokens of all sessions but `except`.
-    fn observe_except(
+    fn begin(
         session: &Session,
         endpoint: &Endpoint,
         except: Option<String>,
         events: Option<EndEvents>,
-        observe: impl Fn(&Sample) + Send + Sync + 'static,
-    ) -> Result<Self, Refused> {
-        let state = Arc::<Mutex<State>>::default();
-        let is_any = Arc::<AtomicBool>::default();
-        let seen = Arc::clone(&state);
-        let any_seen = Arc::clone(&is_any);
-        let subscriber = session.zenoh().liveliness().declare_subscriber(&endpoint.others).history(true);
-        let hear = move |token: Sample| {
-            // The third part of a token is its session.
-            let session = token.key_expr().as_str().split('/').nth(2);
-            if except.is_none() || session != except.as_deref() {
-                observe(&token);
-                note(&seen, &any_seen, events.as_ref(), &token);
-            }
-        };
-        let subscriber = subscriber.callback(hear).wait().map_err(refused)?;
-        Ok(Self { state, is_any, _tokens: subscriber })
+        observe: Observe,
+    ) -> Self {
+        let followed = Arc::new(Followed {
+            tokens: Arc::clone(session.tokens()),
+            others: endpoint.others.clone(),
+            except,
+            events,
+            observe,
+            state: Mutex::default(),
+            is_any: AtomicBool::new(false),
+        });
+        session.tokens().add(&endpoint.others, &followed);
+        Self(followed)
     }
 }
 
-/// Enters a token that came or went, records the event, and wakes those who wait for a match.
-fn note(state: &Mutex<State>, is_any: &AtomicBool, events: Option<&EndEvents>, token: &Sample) {
-    let key = token.key_expr().as_str();
-    let mut state = lock(state);
-    match token.kind() {
-        // Under the lock, so that events are recorded in order.
-        SampleKind::Put if state.tokens.insert(key.to_owned()) => {
-            if let Some(events) = events {
-                events.match_came();
-            }
+impl Follower for Followed {
+    /// Enters a token that came or went, records the event, and wakes those who wait for a match.
+    fn look(&self, key: &str) {
+        // The third part of a token is its session.
+        if self.except.is_some() && key.split('/').nth(2) == self.except.as_deref() {
+            return;
         }
-        SampleKind::Delete if state.tokens.remove(key) => {
-            if let Some(events) = events {
+        // Under the lock, so that the last one to look at a token leaves what is so, and events are recorded in order.
+        let mut state = lock(&self.state);
+        let is_there = self.tokens.has(&self.others, key);
+        let is_new = if is_there { state.tokens.insert(key.to_owned()) } else { state.tokens.remove(key) };
+        if !is_new {
+            return;
+        }
+        (self.observe)(key, is_there);
+        if let Some(events) = &self.events {
+            if is_there {
+                events.match_came();
+            } else {
                 events.match_went();
             }
+            // A process that dies takes its tokens along, so a publisher with a token is alive.
+            events.liveliness(state.tokens.len(), 0);
         }
-        _ => {}
-    }
-    // A process that dies takes its tokens along, so a publisher with a token is alive.
-    if let Some(events) = events {
-        events.liveliness(state.tokens.len(), 0);
-    }
-    is_any.store(!state.tokens.is_empty(), Ordering::Release);
-    if !state.tokens.is_empty() {
-        let waiters = state.waiters.take();
-        drop(state);
-        waiters.wake();
+        self.is_any.store(!state.tokens.is_empty(), Ordering::Release);
+        if !state.tokens.is_empty() {
+            let waiters = state.waiters.take();
+            drop(state);
+            waiters.wake();
+        }
     }
 }
 
 impl Matched {
     /// Returns true if there is a match. Neither blocks nor locks.
     pub(crate) fn is_any(&self) -> bool {
-        self.is_any.load(Ordering::Acquire)
+        self.0.is_any.load(Ordering::Acquire)
     }
 }
 
 impl Matches for Matched {
     fn count(&self) -> usize {
-        lock(&self.state).tokens.len()
+        lock(&self.0.state).tokens.len()
     }
 
     fn wait(&self) -> Awaited<()> {
-        let state = Arc::clone(&self.state);
+        let followed = Arc::clone(&self.0);
         Box::pin(async move {
             loop {
                 let changed = {
-                    let mut state = lock(&state);
+                    let mut state = lock(&followed.state);
                     if !state.tokens.is_empty() {
                         return;
                     }

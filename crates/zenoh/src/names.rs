@@ -14,6 +14,7 @@ use zenoh::liveliness::LivelinessToken;
 
 use crate::attachment::Gid;
 use crate::session::Session;
+use crate::tokens;
 
 /// Form of keys and tokens.
 const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
@@ -54,8 +55,8 @@ pub(crate) struct Endpoint {
     /// Key of the endpoint's messages or requests.
     pub(crate) key: KeyExpr<'static>,
     pub(crate) gid: Gid,
-    /// Key expression of the tokens that it can be matched with.
-    pub(crate) others: KeyExpr<'static>,
+    /// The ends that it can be matched with, as their [tokens](tokens::ends) have them.
+    pub(crate) others: String,
     token: KeyExpr<'static>,
 }
 
@@ -89,15 +90,12 @@ impl Endpoint {
         };
         let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
         let token = shown(token.as_str())?;
-        let domain = node.entity.domain_id;
-        let other = counterpart(kind);
         let topic = name.as_str().replace('/', "%");
-        // The quality of service is the last part. Later versions of `rmw_zenoh_cpp` may append more.
-        let others = format!("@ros2_lv/{domain}/*/*/*/{other}/*/*/*/{topic}/{dds_type}/{shown_hash}/**");
+        let others = tokens::ends(&counterpart(kind).to_string(), &topic, &dds_type, shown_hash);
         Ok(Self {
             key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
             gid: gid_of(token.as_str()),
-            others: KeyExpr::try_from(others).map_err(refused)?,
+            others,
             token,
         })
     }

@@ -104,7 +104,7 @@ impl ZenohPublisher {
         publisher.matching_listener().callback(note).background().wait().map_err(refused)?;
         let status = publisher.matching_status().wait().map_err(refused)?;
         has_subscribers.store(status.matching(), Ordering::Release);
-        let matched = Matched::follow_others(session, &endpoint, events)?;
+        let matched = Matched::follow_others(session, &endpoint, events);
         if latched {
             session.begins_to_publish(endpoint.gid);
         }

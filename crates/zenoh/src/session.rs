@@ -15,9 +15,9 @@ use zenoh::pubsub::Subscriber;
 use crate::attachment::Gid;
 use crate::error::OpenError;
 use crate::grace::Grace;
-use crate::graph;
 use crate::names::refused;
 use crate::options::SessionOptions;
+use crate::tokens::Tokens;
 
 /// Connection of a process to a Zenoh network and to one ROS 2 domain in it, with sockets and threads. A process
 /// usually has one session, which its nodes share. Cheap to clone; clones are the same session. It is closed when the
@@ -27,8 +27,9 @@ pub struct Session(Arc<Inner>);
 
 struct Inner {
     graph: Arc<Graph>,
+    tokens: Arc<Tokens>,
     // This field is dropped before the session is closed.
-    _tokens: Subscriber<()>,
+    _subscriber: Subscriber<()>,
     zenoh: zenoh::Session,
     domain_id: usize,
     call_timeout: Duration,
@@ -63,13 +64,14 @@ impl Session {
             Complaints::default().tell("router", &complaint);
         }
         let graph = Graph::matched_by_hash();
-        let tokens = graph::follow(&zenoh, options.domain_id, &graph);
-        let tokens = tokens.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
+        let followed = Tokens::follow(&zenoh, options.domain_id, &graph);
+        let (tokens, subscriber) = followed.map_err(|error| OpenError::Zenoh { reason: error.to_string() })?;
         let domain_id = options.domain_id as usize;
         let call_timeout = options.call_timeout;
         Ok(Self(Arc::new(Inner {
             graph,
-            _tokens: tokens,
+            tokens,
+            _subscriber: subscriber,
             zenoh,
             domain_id,
             call_timeout,
@@ -96,6 +98,10 @@ impl Session {
 
     pub(crate) fn graph(&self) -> &Arc<Graph> {
         &self.0.graph
+    }
+
+    pub(crate) fn tokens(&self) -> &Arc<Tokens> {
+        &self.0.tokens
     }
 
     pub(crate) fn domain_id(&self) -> usize {

@@ -61,7 +61,7 @@ pub(crate) fn subscribe(
     } else {
         Ears::Plain { _subscriber: builder.wait().map_err(refused)? }
     };
-    let matched = Matched::follow_others(session, &endpoint, events)?;
+    let matched = Matched::follow_others(session, &endpoint, events);
     let token = endpoint.announce(session)?;
     let reader = Box::new(ZenohSubscription { _token: token, _subscriber: subscriber });
     Ok(SubscriptionEnd { reader, matches: Box::new(matched) })

@@ -1,6 +1,8 @@
 //! Nodes and their entities in the graph: the tokens that tools of ROS 2 read.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rospin_zenoh::zenoh::{self, Wait};
 use rospin_zenoh::{
@@ -63,4 +65,45 @@ fn tools_see_nodes_and_what_they_have() {
     drop(arm);
     drop(plain);
     wait_until(&executor, "nothing is left", || tokens(stranger).is_empty());
+}
+
+/// Zenoh 1.10 may miss that a token goes while a liveliness subscriber is declared. Its session then keeps the token for
+/// ever, so that ends must not declare subscribers of their own.
+#[test]
+fn nothing_is_left_of_what_went_while_ends_came() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let place = Place::new();
+    let host = place.host();
+    let node = place.guest().ros(&context).create_node("busy").unwrap();
+    let stranger = host.zenoh();
+    let token = |number: usize| {
+        let hash = Text::TYPE_HASH.unwrap();
+        let end = format!("MS/%/%/guest_{number}/%chatter/std_msgs::msg::dds_::String_/{hash}/::,:,:,:,,");
+        stranger.liveliness().declare_token(format!("@ros2_lv/0/{}/{number}/1/{end}", stranger.zid())).wait().unwrap()
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let guests = scope.spawn(|| {
+            let mut number = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let tokens = [(); 8].map(|()| {
+                    number += 1;
+                    token(number)
+                });
+                std::thread::sleep(Duration::from_millis(number as u64 % 5));
+                drop(tokens);
+            }
+        });
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            let _publisher = node.create_publisher::<Text>("chatter").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        guests.join().unwrap();
+    });
+    let publisher = node.create_publisher::<Text>("chatter").unwrap();
+    wait_until(&executor, "nobody is matched", || publisher.subscription_count() == 0);
+    wait_until(&executor, "the graph is empty", || node.count_subscriptions("chatter").unwrap() == 0);
 }
