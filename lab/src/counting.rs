@@ -6,15 +6,19 @@
 use std::alloc::System;
 use std::process::ExitCode;
 
+use rospin_lab::HeapCounts;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() -> ExitCode {
-    rospin_lab::count_allocations_by(|| {
+    rospin_lab::count_heap_by(|| {
         let counts = ALLOCATOR.stats();
-        (counts.allocations + counts.reallocations) as u64
+        HeapCounts {
+            allocations: (counts.allocations + counts.reallocations) as u64,
+            live_bytes: counts.bytes_allocated.saturating_sub(counts.bytes_deallocated) as u64,
+        }
     });
     rospin_lab::main()
 }

@@ -32,17 +32,30 @@ use std::sync::OnceLock;
 
 pub use command::main;
 
-/// Function that returns the number of heap allocations of this process so far. Only `rospin-counting` sets it, the
-/// program whose allocator counts.
-static ALLOCATIONS: OnceLock<fn() -> u64> = OnceLock::new();
+/// What Rust code of this process has done with the heap.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapCounts {
+    /// Number of allocations and reallocations so far.
+    pub allocations: u64,
+    /// Bytes that are allocated now.
+    pub live_bytes: u64,
+}
 
-/// Sets the function that returns the number of heap allocations of this process so far. A program whose allocator
-/// counts calls this once, before it runs an experiment. Later calls change nothing.
-pub fn count_allocations_by(allocations: fn() -> u64) {
-    let _ = ALLOCATIONS.set(allocations);
+/// Function that counts. Only `rospin-counting` sets it, the program whose allocator counts.
+static COUNTS: OnceLock<fn() -> HeapCounts> = OnceLock::new();
+
+/// Sets the function that returns what Rust code has done with the heap so far. A program whose allocator counts calls
+/// this once, before it runs an experiment. Later calls change nothing.
+pub fn count_heap_by(counts: fn() -> HeapCounts) {
+    let _ = COUNTS.set(counts);
+}
+
+/// Returns what Rust code has done with the heap so far; `None` in a program whose allocator does not count.
+pub(crate) fn heap_counts() -> Option<HeapCounts> {
+    COUNTS.get().map(|count| count())
 }
 
 /// Returns the number of heap allocations of this process so far; `None` in a program whose allocator does not count.
 pub(crate) fn allocations() -> Option<u64> {
-    ALLOCATIONS.get().map(|count| count())
+    heap_counts().map(|counts| counts.allocations)
 }

@@ -74,7 +74,7 @@ pub(super) fn disagreements(picture: &Picture, ledger: &Ledger) -> Vec<(Subject,
     for (at, ((boot, robot), line)) in robots.iter().zip(&station.lines).enumerate() {
         let name = format!("robot_{}", at + 1);
         let last = line.ears[LATCHED].last.map(|count| (count.boot, count.number));
-        let published = (*boot, robot.published[LATCHED]);
+        let published = (*boot, robot.published[LATCHED].number);
         let is_right = published.1 == 0 || last == Some(published);
         check(Subject::Latched, is_right, &|| {
             format!("{name}: {last:?} is the last map, and {published:?} was published")
@@ -109,13 +109,14 @@ pub(super) fn unaccounted(picture: &Picture) -> Vec<String> {
         for (place, topic) in TOPICS.iter().enumerate() {
             let ear = &line.ears[place];
             let last = ear.last.map(|count| (count.boot, count.number));
-            let published = (*boot, robot.published[place]);
+            let published = (*boot, robot.published[place].number);
             if last != Some(published) {
                 wrong.push(format!("/{name}/{topic}: {last:?} was heard last, and {published:?} was published"));
             }
-            // Over DDS, nobody counts what was sent while the two ends had forgotten each other. They match again then.
+            // The publisher counts what it publishes to nobody. Nobody counts what is sent to a station that has forgotten
+            // its publisher; they match again then.
             let uncounted = ear.missing() - ear.counted;
-            let has_excuse = ear.matches > ear.heard.len() as u64;
+            let has_excuse = uncounted <= ear.unmatched_missing() || ear.matches > ear.heard.len() as u64;
             if place != LATCHED && (uncounted < 0 || uncounted > 0 && !has_excuse) {
                 let text = format!("{} messages are missing, and {} are counted", ear.missing(), ear.counted);
                 wrong.push(format!("/{name}/{topic}: {text}: {ear:?}"));
@@ -145,6 +146,12 @@ fn guests(seen: &Seen) -> impl Iterator<Item = &str> {
     seen.nodes.iter().map(String::as_str).filter(|node| node.contains("/guest_"))
 }
 
+/// Returns the components that anybody sees.
+pub(super) fn components(picture: &Picture) -> BTreeSet<String> {
+    let all = picture.robots.iter().map(|(_, robot)| &robot.seen).chain([&picture.station.seen]);
+    all.flat_map(guests).map(str::to_owned).collect()
+}
+
 /// Returns how the graph differs from what there is; `None` if it does not.
 fn graph_difference(seen: &Seen, expected: &BTreeSet<String>, robots: usize) -> Option<String> {
     let nodes: Vec<&String> = seen.nodes.iter().filter(|node| !node.contains("/guest_")).collect();
@@ -158,10 +165,11 @@ fn graph_difference(seen: &Seen, expected: &BTreeSet<String>, robots: usize) -> 
     if !missing.is_empty() || !strange.is_empty() {
         return Some(format!("no nodes {missing:?}, and too many nodes {strange:?}"));
     }
-    let mut ends: BTreeMap<String, [usize; 2]> = BTreeMap::from([("/mission".to_owned(), [1, robots])]);
+    let all_guests = guests(seen).count();
+    let mut ends: BTreeMap<String, [usize; 2]> = BTreeMap::from([("/mission".to_owned(), [1, robots + all_guests])]);
     for robot in 1..=robots {
         let guests = guests(seen).filter(|node| node.starts_with(&format!("/robot_{robot}/"))).count();
-        for (topic, listeners) in TOPICS.iter().zip([1 + guests, 1, 1 + guests]) {
+        for (topic, listeners) in TOPICS.iter().zip([1, 1, 1 + guests]) {
             ends.insert(format!("/robot_{robot}/{topic}"), [1, listeners]);
         }
         ends.extend(SERVICES.iter().map(|service| (format!("/robot_{robot}/{service}"), [1, 1])));
@@ -190,10 +198,10 @@ mod tests {
 
     /// A picture of one robot in which everything is right.
     fn picture() -> Picture {
-        let mission = Some(Count { boot: 1, number: 3 });
+        let mission = Some(Count { boot: 1, number: 3, ..Count::default() });
         let ear = |number: i64| EarSnapshot {
-            last: Some(Count { boot: 2, number }),
-            heard: vec![Heard { boot: 2, first: 1, last: number, count: number - 1 }],
+            last: Some(Count { boot: 2, number, ..Count::default() }),
+            heard: vec![Heard { boot: 2, first: 1, last: number, count: number - 1, ..Heard::default() }],
             counted: 1,
             matched: 1,
             matches: 1,
@@ -201,7 +209,7 @@ mod tests {
         let line = LineSnapshot { ears: [ear(9), ear(8), ear(7)], speed: Some(-2), frames: None };
         let station = StationSnapshot { mission, lines: vec![line], seen: seen(), open: Vec::new() };
         let robot = RobotSnapshot {
-            published: [9, 8, 7],
+            published: [9, 8, 7].map(|number| Count { boot: 2, number, ..Count::default() }),
             speed: -2,
             arm: "Unconfigured".to_owned(),
             mission,
@@ -235,7 +243,7 @@ mod tests {
             [Subject::Graph]
         );
         assert_eq!(changed(|picture| picture.robots[0].1.mission = None), [Subject::Latched]);
-        assert_eq!(changed(|picture| picture.robots[0].1.published[LATCHED] += 1), [Subject::Latched]);
+        assert_eq!(changed(|picture| picture.robots[0].1.published[LATCHED].number += 1), [Subject::Latched]);
         assert_eq!(changed(|picture| picture.robots[0].1.arm = "Active".to_owned()), [Subject::States]);
         assert_eq!(changed(|picture| picture.station.lines[0].frames = Some("none".to_owned())), [Subject::Frames]);
         assert_eq!(changed(|picture| picture.station.open.push("1 call".to_owned())), [Subject::Answers]);
@@ -246,7 +254,7 @@ mod tests {
         let mut picture = picture();
         let add = |seen: &mut Seen| {
             seen.nodes.push("/robot_1/guest_5".to_owned());
-            seen.ends.insert("/robot_1/odom".to_owned(), [1, 2]);
+            seen.ends.insert("/mission".to_owned(), [1, 2]);
             seen.ends.insert("/robot_1/map".to_owned(), [1, 2]);
         };
         add(&mut picture.station.seen);
@@ -263,10 +271,13 @@ mod tests {
         // The two ends had forgotten each other, so that they match again.
         wrong.station.lines[0].ears[0].matches = 2;
         assert_eq!(unaccounted(&wrong), [""; 0]);
+        wrong.station.lines[0].ears[0].matches = 1;
+        wrong.station.lines[0].ears[0].heard[0].unmatched_missing = 1;
+        assert_eq!(unaccounted(&wrong), [""; 0]);
         wrong.station.lines[0].ears[0].counted = 2;
         assert_eq!(unaccounted(&wrong).len(), 1);
         let mut wrong = picture();
-        wrong.robots[0].1.published[1] += 1;
+        wrong.robots[0].1.published[1].number += 1;
         assert_eq!(unaccounted(&wrong).len(), 1);
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::accounts::{self, Published};
 use super::network::{Forwarder, Hosts, Links, PacketCounts};
 use super::process::{Hog, Place, Process, Said, fill};
 use super::rng::Rng;
@@ -17,6 +18,8 @@ use super::schedule::{Kind, STATION, Schedule};
 use super::words::{Order, Request, Role};
 use crate::middleware::Middleware;
 
+/// Name of the program whose allocator counts. It is expected in the folder of this program.
+const COUNTING: &str = "rospin-counting";
 /// Room on the disk of each robot.
 const DISK: &str = "size=8m";
 /// The time for which a process that starts, was stopped or has little memory may be late.
@@ -35,6 +38,8 @@ struct Active {
 
 /// All processes of a run, their hosts, and the faults that last.
 pub(super) struct Fleet {
+    /// The program of all processes.
+    program: PathBuf,
     middleware: Middleware,
     seed: u64,
     robots: usize,
@@ -82,7 +87,13 @@ impl Fleet {
             remarks.push("all clocks are the machine's: `unshare --time` is not allowed".to_owned());
         }
         let (said, heard) = channel();
+        let this = std::env::current_exe().map_err(words)?;
+        let counting = this.with_file_name(COUNTING);
+        if !counting.exists() {
+            remarks.push(format!("memory is judged by pages: the program {COUNTING} is not beside this one"));
+        }
         let mut fleet = Self {
+            program: if counting.exists() { counting } else { this },
             middleware,
             seed: schedule.seed,
             robots: schedule.robots,
@@ -144,6 +155,7 @@ impl Fleet {
         // Up to four months, and never the same.
         let ahead = self.rng.below(10_000_000) as u64;
         Place {
+            program: self.program.clone(),
             middleware: self.middleware,
             disk: self.disks.folder(host),
             clock_ahead_s: self.can_shift_clocks.then_some(ahead),
@@ -175,6 +187,22 @@ impl Fleet {
     /// Returns the file in which the start of a robot writes how much it has published.
     pub(super) fn published_file(&self, boot: i64) -> PathBuf {
         self.disks.root.join(format!("published-{boot}"))
+    }
+
+    /// Returns what every start of a robot has published so far, from their files.
+    pub(super) fn published(&self) -> BTreeMap<i64, [Published; 3]> {
+        let mut all = BTreeMap::new();
+        for boot in self.all_boots() {
+            if let Ok(bytes) = fs::read(self.published_file(boot)) {
+                all.insert(boot, accounts::published(&bytes));
+            }
+        }
+        all
+    }
+
+    /// Returns true if the station is up.
+    pub(super) fn has_station(&self) -> bool {
+        self.processes[STATION].as_ref().is_some_and(|process| process.is_ready)
     }
 
     /// Begins a fault. Returns false if it cannot be: a process that should be stopped does not run, for instance.
@@ -321,6 +349,16 @@ impl Fleet {
         for host in 0..self.processes.len() {
             self.ask(host, request);
         }
+    }
+
+    /// Asks every process, routers too, for something. Returns their starts.
+    pub(super) fn ask_routers_too(&mut self, request: Request) -> BTreeSet<i64> {
+        let mut asked = BTreeSet::new();
+        for process in self.processes.iter_mut().chain(&mut self.routers).flatten() {
+            process.ask(request);
+            asked.insert(process.order.boot);
+        }
+        asked
     }
 
     /// Returns the start that runs on each host, the station's first.

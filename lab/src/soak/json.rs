@@ -21,9 +21,13 @@ pub(super) fn render(outcome: &Outcome, machine: &Machine, file: &str) -> Result
         "rests": outcome.rests,
         "units": {
             "healed_s": "seconds from healing until all see and have the same, a figure for each rest",
-            "topics": "messages: heard, lost and counted, or undeliverable because no end matched or one had died",
+            "topics": "messages: heard; lost, which the subscription counts; to_nobody, published while no subscription \
+                       matched, which the publisher counts; to_the_dead, sent while the station did not run, which the leading \
+                       process counts; one_sided, sent while only one end knew the other, which nobody can count; replaced, \
+                       latched ones that a later one took the place of",
             "lateness": "callbacks late by more than 100 ms, by their cause",
-            "flatness": "memory in KiB, threads, open files and sockets: at an age of ten minutes, and at the end",
+            "flatness": "pages in KiB, bytes of the heap that are in use, threads, open files and sockets: at an age of ten \
+                         minutes, and at the end",
         },
         "bound_s": lead::bound(outcome.middleware).as_secs_f64(),
         "faults": outcome.faults,

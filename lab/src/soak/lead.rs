@@ -1,6 +1,6 @@
 //! The course of a run: faults at their times, rests in which everything must be right, and what is found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::process::Said;
 use super::resources::Resources;
 use super::schedule::{Kind, STATION, Schedule};
 use super::stalls::Stalls;
-use super::words::{Fact, LATCHED, Outcome as Answer, Request, RobotSnapshot, RollAnswer, StationSnapshot};
+use super::words::{Fact, HeapUse, LATCHED, Outcome as Answer, Request, RobotSnapshot, RollAnswer, StationSnapshot};
 use crate::middleware::Middleware;
 
 /// Pause between two looks at what has come.
@@ -29,6 +29,8 @@ const ASK_EVERY: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The time that all processes have to tell what they see.
 const ANSWER: Duration = Duration::from_secs(15);
+/// Time that the station has to tell what it has heard before it is killed. It may be stopped.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time that the last messages have to arrive.
 const ARRIVAL: Duration = Duration::from_secs(1);
 /// Age from which a process's memory counts as that of the beginning, and is compared with the end's.
@@ -58,6 +60,8 @@ struct Lead<'a> {
     lines: LogLines,
     log: Option<File>,
     accounts: Accounts,
+    /// True if the station was up at the last look.
+    had_station: bool,
     stalls: Stalls,
     begun: Instant,
     /// Time that rests have taken.
@@ -65,6 +69,8 @@ struct Lead<'a> {
     station: Option<(i64, StationSnapshot)>,
     robots: BTreeMap<usize, (i64, RobotSnapshot)>,
     roll: Option<Vec<RollAnswer>>,
+    /// What processes have said of their heaps, by start.
+    heaps: BTreeMap<i64, Option<HeapUse>>,
     faults: BTreeMap<&'static str, FaultRow>,
     /// Seconds from healing until each subject was right, a figure for each rest.
     healed_s: BTreeMap<Subject, Vec<f64>>,
@@ -98,12 +104,14 @@ pub(super) fn run(
         lines: LogLines::default(),
         log,
         accounts: Accounts::default(),
+        had_station: false,
         stalls,
         begun: Instant::now(),
         rested: Duration::ZERO,
         station: None,
         robots: BTreeMap::new(),
         roll: None,
+        heaps: BTreeMap::new(),
         faults: BTreeMap::new(),
         healed_s: BTreeMap::new(),
         resources: BTreeMap::new(),
@@ -149,6 +157,9 @@ impl Lead<'_> {
                 continue;
             }
             (self.tell)(&format!("{:7.1} s: {:?}", now.as_secs_f64(), fault.kind));
+            if matches!(fault.kind, Kind::Kill { host: STATION, .. } | Kind::Terminate { host: STATION, .. }) {
+                self.hear_last_words()?;
+            }
             let did = self.fleet.begin(next, &fault.kind)?;
             let row = self.faults.entry(fault.kind.name()).or_default();
             if did {
@@ -158,6 +169,18 @@ impl Lead<'_> {
             } else {
                 row.skipped += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Has the station tell what it has heard so far: nobody knows it afterwards.
+    fn hear_last_words(&mut self) -> io::Result<()> {
+        self.station = None;
+        self.fleet.ask(STATION, Request::Snapshot);
+        let begun = Instant::now();
+        while self.station.is_none() && begun.elapsed() < LAST_WORDS {
+            self.look()?;
+            std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
@@ -178,6 +201,11 @@ impl Lead<'_> {
             }
         }
         self.fleet.watch()?;
+        let has_station = self.fleet.has_station();
+        if has_station != self.had_station {
+            self.had_station = has_station;
+            self.accounts.note_station(has_station, self.fleet.published());
+        }
         let wrong = std::mem::take(&mut self.fleet.wrong);
         let more = std::mem::take(&mut self.ledger.wrong);
         for text in wrong.into_iter().chain(more) {
@@ -199,6 +227,7 @@ impl Lead<'_> {
                 }
             }
             Fact::RollCalled { answers } => self.roll = Some(answers),
+            Fact::Heap { in_use } => _ = self.heaps.insert(boot, in_use),
             Fact::Late(late) => {
                 let is_excused = self.fleet.is_excused(boot);
                 let stalled = self.stalls.within(Duration::from_secs_f64(late.ms / 1e3) + TELLING);
@@ -300,12 +329,44 @@ impl Lead<'_> {
             self.judge_roll(at + 1, &answer);
         }
         // What a process has told before it tells what it sees has come by then.
-        self.picture()?;
+        self.wait_for_unloading()?;
         let live = self.fleet.live();
         self.ledger.settle(&live);
         self.look()?;
+        self.measure()
+    }
+
+    /// Waits until nobody sees a component any more: the station has had all of them unloaded.
+    fn wait_for_unloading(&mut self) -> io::Result<()> {
+        let begun = Instant::now();
+        loop {
+            let components = self.picture()?.map(|picture| agreement::components(&picture));
+            if components.as_ref().is_some_and(BTreeSet::is_empty) {
+                return Ok(());
+            }
+            if begun.elapsed() > bound(self.middleware) {
+                self.found(format!("components that were unloaded are still seen: {components:?}"));
+                return Ok(());
+            }
+            self.pass(LOOK_EVERY)?;
+        }
+    }
+
+    /// Notes what all processes have.
+    fn measure(&mut self) -> io::Result<()> {
+        self.heaps.clear();
+        let asked = self.fleet.ask_routers_too(Request::Heap);
+        let begun = Instant::now();
+        while begun.elapsed() < ANSWER && !asked.iter().all(|boot| self.heaps.contains_key(boot)) {
+            self.pass(STEP)?;
+        }
         for (name, boot, age, process) in self.fleet.running() {
             let Some(resources) = Resources::read(process) else { continue };
+            let heap = self.heaps.get(&boot).copied().flatten();
+            let resources = Resources { heap, ..resources };
+            if let Some(log) = &mut self.log {
+                let _ = writeln!(log, "{:9.3} {boot:4} {name}: {resources:?}", self.begun.elapsed().as_secs_f64());
+            }
             let entry = self.resources.entry(boot).or_insert_with(|| (name, Vec::new()));
             entry.1.push((age.as_secs_f64(), resources));
         }
@@ -369,6 +430,9 @@ impl Lead<'_> {
             if let Ok(bytes) = std::fs::read(self.fleet.published_file(boot)) {
                 self.accounts.note_published(boot, &bytes);
             }
+        }
+        for text in self.accounts.too_many(LATCHED, bound(self.middleware)) {
+            self.found(text);
         }
         let flatness = self.flatness();
         for row in &flatness {

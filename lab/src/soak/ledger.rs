@@ -197,7 +197,7 @@ impl Ledger {
             Fact::Wrong { text } => self.wrong.push(format!("start {boot}: {text}")),
             Fact::Timed { count } => self.lateness.timed += count,
             Fact::Ready | Fact::Late(_) | Fact::RobotSnapshot(_) | Fact::StationSnapshot(_) => {}
-            Fact::RollCalled { .. } => {}
+            Fact::RollCalled { .. } | Fact::Heap { .. } => {}
         }
     }
 

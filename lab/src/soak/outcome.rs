@@ -37,9 +37,14 @@ pub(super) struct Flatness {
 }
 
 impl Flatness {
-    /// Returns by how much memory has grown, as a share of what it was.
+    /// Returns by how much memory has grown, as a share of what it was: the heap that is in use, if the process counts
+    /// it. Pages also hold what allocators keep for later, which grows with the peaks of a stormy time.
     pub(super) fn growth(&self) -> f64 {
-        self.last.memory_kib as f64 / self.first.memory_kib.max(1) as f64 - 1.0
+        let (first, last) = match (self.first.heap, self.last.heap) {
+            (Some(first), Some(last)) => (first.all_bytes, last.all_bytes),
+            _ => (self.first.memory_kib, self.last.memory_kib),
+        };
+        last as f64 / first.max(1) as f64 - 1.0
     }
 
     /// Returns what is wrong; `None` if everything is flat.
@@ -94,16 +99,31 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
+    use super::super::words::HeapUse;
     use super::*;
 
     #[test]
     fn growth_is_wrong_and_shrinking_is_not() {
-        let resources = |memory_kib, threads| Resources { memory_kib, threads, files: 9, sockets: 4 };
+        let resources = |memory_kib, threads| Resources { memory_kib, heap: None, threads, files: 9, sockets: 4 };
         let flatness =
             |last| Flatness { name: "station".to_owned(), from_s: 600.0, to_s: 900.0, first: resources(1000, 5), last };
         assert_eq!(flatness(resources(1019, 5)).wrong(), None);
         assert_eq!(flatness(resources(500, 4)).wrong(), None);
         assert!(flatness(resources(1021, 5)).wrong().is_some());
         assert!(flatness(resources(1000, 6)).wrong().is_some());
+    }
+
+    #[test]
+    fn what_an_allocator_keeps_is_no_growth() {
+        let resources = |memory_kib, all_bytes| {
+            let heap = Some(HeapUse { all_bytes, rust_bytes: 0 });
+            Resources { memory_kib, heap, threads: 5, files: 9, sockets: 4 }
+        };
+        let flatness = |last| {
+            let (name, first) = ("station".to_owned(), resources(1000, 100_000));
+            Flatness { name, from_s: 600.0, to_s: 900.0, first, last }
+        };
+        assert_eq!(flatness(resources(2000, 101_900)).wrong(), None);
+        assert!(flatness(resources(1000, 102_100)).wrong().is_some());
     }
 }

@@ -26,6 +26,8 @@ pub(super) enum Said {
 /// What a process needs beside its order.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
+    /// This program, or the one that is the same and counts.
+    pub(super) program: PathBuf,
     pub(super) middleware: Middleware,
     /// The host's folder, of limited size, for recordings.
     pub(super) disk: PathBuf,
@@ -57,7 +59,7 @@ impl Process {
             let ahead = ahead.to_string();
             command.args(["unshare", "--time", "--monotonic", &ahead, "--boottime", &ahead]);
         }
-        command.arg(std::env::current_exe()?).args([super::options::NAME, CHILD_OPTION]);
+        command.arg(&place.program).args([super::options::NAME, CHILD_OPTION]);
         environment(&mut command, &order, place);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;

@@ -6,10 +6,15 @@ use std::path::Path;
 use rospin_measure::machine::field;
 use serde::Serialize;
 
+use super::words::HeapUse;
+
 /// What a process had at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Resources {
+    /// All memory but pages of files, which come and go as the kernel likes.
     pub(super) memory_kib: u64,
+    /// How much of the heap is in use, if the process counts it.
+    pub(super) heap: Option<HeapUse>,
     pub(super) threads: u64,
     pub(super) files: u64,
     /// Of the files.
@@ -28,7 +33,7 @@ impl Resources {
             files += 1;
             sockets += u64::from(link.to_string_lossy().starts_with("socket:"));
         }
-        Some(Self { memory_kib: number("VmRSS")?, threads: number("Threads")?, files, sockets })
+        Some(Self { memory_kib: number("RssAnon")?, heap: None, threads: number("Threads")?, files, sockets })
     }
 }
 

@@ -3,18 +3,23 @@
 use rospin_measure::stats::percentile;
 use rospin_report::text_table::{self, Side};
 
+use super::accounts::TopicAccount;
 use super::lead;
 use super::ledger::Tally;
 use super::outcome::Outcome;
+use super::words::HeapUse;
 
 pub(super) const FAULTS: [(&str, Side); 4] =
     [("fault", Side::Left), ("survived", Side::Right), ("s together", Side::Right), ("not possible", Side::Right)];
-pub(super) const TOPICS: [(&str, Side); 5] = [
+pub(super) const TOPICS: [(&str, Side); 8] = [
     ("topic", Side::Left),
     ("published", Side::Right),
     ("heard", Side::Right),
     ("lost, counted", Side::Right),
-    ("undeliverable", Side::Right),
+    ("to nobody", Side::Right),
+    ("no station", Side::Right),
+    ("one end only", Side::Right),
+    ("replaced", Side::Right),
 ];
 pub(super) const REQUESTS: [(&str, Side); 7] = [
     ("requests", Side::Left),
@@ -27,10 +32,12 @@ pub(super) const REQUESTS: [(&str, Side); 7] = [
 ];
 pub(super) const HEALED: [(&str, Side); 4] =
     [("right again after", Side::Left), ("p50 s", Side::Right), ("max s", Side::Right), ("bound s", Side::Right)];
-pub(super) const FLAT: [(&str, Side); 6] = [
+pub(super) const FLAT: [(&str, Side); 8] = [
     ("process", Side::Left),
     ("age s", Side::Right),
     ("KiB", Side::Right),
+    ("heap KiB", Side::Right),
+    ("of it Rust's", Side::Right),
     ("growth %", Side::Right),
     ("threads", Side::Right),
     ("files", Side::Right),
@@ -58,7 +65,8 @@ pub(super) fn faults(outcome: &Outcome) -> Vec<Vec<String>> {
 pub(super) fn topics(outcome: &Outcome) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (name, topic) in &outcome.topics {
-        let numbers = [topic.published, topic.heard, topic.lost, topic.undeliverable];
+        let TopicAccount { published, heard, lost, to_nobody, to_the_dead, one_sided, replaced } = *topic;
+        let numbers = [published, heard, lost, to_nobody, to_the_dead, one_sided, replaced];
         rows.push([(*name).to_owned()].into_iter().chain(numbers.map(|number| number.to_string())).collect());
     }
     rows
@@ -94,10 +102,16 @@ pub(super) fn flat(outcome: &Outcome) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for row in &outcome.flatness {
         let change = |first: u64, last: u64| format!("{first} to {last}");
+        let heap = |bytes: &dyn Fn(&HeapUse) -> u64| match (&row.first.heap, &row.last.heap) {
+            (Some(first), Some(last)) => change(bytes(first) / 1024, bytes(last) / 1024),
+            _ => "-".to_owned(),
+        };
         rows.push(vec![
             row.name.clone(),
             format!("{:.0} to {:.0}", row.from_s, row.to_s),
             change(row.first.memory_kib, row.last.memory_kib),
+            heap(&|heap| heap.all_bytes),
+            heap(&|heap| heap.rust_bytes),
             format!("{:+.1}", row.growth() * 100.0),
             change(row.first.threads, row.last.threads),
             change(row.first.files, row.last.files),

@@ -45,15 +45,33 @@ pub(super) enum Request {
     PublishOnce,
     /// Say what you have and see.
     Snapshot,
-    /// Of the station: ask every robot for everything once.
+    /// Of the station: ask every robot for everything once, and have it unload all components.
     RollCall,
+    /// Say how much of the heap is in use.
+    Heap,
 }
 
 /// A message: the start of its publisher, and a number that counts from 1.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(super) struct Count {
     pub(super) boot: i64,
     pub(super) number: i64,
+    /// Messages before this one that were published while no subscription matched.
+    pub(super) unmatched: i64,
+    /// True if no subscription matched when this one was published, either.
+    pub(super) is_unmatched: bool,
+}
+
+impl Count {
+    /// Returns the next message. `is_unmatched` if no subscription matches now.
+    pub(super) fn next(self, is_unmatched: bool) -> Self {
+        Self { boot: self.boot, number: self.number + 1, unmatched: self.unmatched_with(), is_unmatched }
+    }
+
+    /// Returns the number of messages up to this one that were published while no subscription matched.
+    pub(super) fn unmatched_with(self) -> i64 {
+        self.unmatched + i64::from(self.is_unmatched)
+    }
 }
 
 /// Topics of a robot, in the order of all arrays by topic: reliable, of best effort, and latched.
@@ -173,6 +191,18 @@ pub(super) enum Fact {
     RollCalled {
         answers: Vec<RollAnswer>,
     },
+    /// How much of the heap is in use; `None` if the process does not count it.
+    Heap {
+        in_use: Option<HeapUse>,
+    },
+}
+
+/// How much of a process's heap is in use.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(super) struct HeapUse {
+    pub(super) all_bytes: u64,
+    /// Of them, those that Rust code has allocated.
+    pub(super) rust_bytes: u64,
 }
 
 /// A callback that was late, and what its thread did since it ran last, in milliseconds.
@@ -206,8 +236,8 @@ pub(super) struct Seen {
 /// What a robot has and sees.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct RobotSnapshot {
-    /// Numbers of messages that were published, by topic.
-    pub(super) published: [i64; 3],
+    /// The last messages that were published, by topic.
+    pub(super) published: [Count; 3],
     pub(super) speed: i64,
     /// The state of the managed node.
     pub(super) arm: String,
@@ -222,12 +252,24 @@ pub(super) struct RobotSnapshot {
 }
 
 /// Messages that were heard of one start of a publisher.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(super) struct Heard {
     pub(super) boot: i64,
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) count: i64,
+    /// Messages that were published while no subscription matched: before the first one, and up to the last one.
+    pub(super) unmatched_before: i64,
+    pub(super) unmatched_with: i64,
+    /// Those of them that are missing between the first and the last one.
+    pub(super) unmatched_missing: i64,
+}
+
+impl Heard {
+    /// Returns the number of messages that are missing between the first and the last one.
+    pub(super) fn missing(&self) -> i64 {
+        self.last - self.first + 1 - self.count
+    }
 }
 
 /// What was heard of a topic.
@@ -246,7 +288,12 @@ pub(super) struct EarSnapshot {
 impl EarSnapshot {
     /// Returns the number of messages that are missing between those that were heard.
     pub(super) fn missing(&self) -> i64 {
-        self.heard.iter().map(|heard| heard.last - heard.first + 1 - heard.count).sum()
+        self.heard.iter().map(Heard::missing).sum()
+    }
+
+    /// Returns the number of those that were published while no subscription matched.
+    pub(super) fn unmatched_missing(&self) -> i64 {
+        self.heard.iter().map(|heard| heard.unmatched_missing).sum()
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod awaited;
 mod ear;
+mod heap;
 mod lateness;
 mod robot;
 mod router;
@@ -111,6 +112,7 @@ fn obey(part: &Part, asked: &Weak<impl Asked>) {
             Ok(Request::PublishOnce) => asked.publish_once(),
             Ok(Request::Snapshot) => asked.snapshot(),
             Ok(Request::RollCall) => asked.roll_call(),
+            Ok(Request::Heap) => part.teller.tell(&Fact::Heap { in_use: heap::in_use() }),
             Err(error) => part.teller.tell(&Fact::Wrong { text: format!("a request is malformed: {error}") }),
         }
     }

@@ -39,8 +39,8 @@ pub(super) const NO_ANSWER: i64 = -1;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The time between two pieces of feedback.
 const FEEDBACK: Duration = Duration::from_millis(200);
-/// The time for which a server keeps results.
-const KEPT: Duration = Duration::from_secs(900);
+/// The time for which a server keeps results. Well before memory is compared, as many of them come as go.
+const KEPT: Duration = Duration::from_secs(300);
 /// Periods of the reliable topic and the one of best effort, of the latched one, and of what is watched for lateness.
 const SENSORS: Duration = Duration::from_millis(50);
 const MAPPER: Duration = Duration::from_millis(1500);
@@ -48,7 +48,7 @@ const WATCHED: Duration = Duration::from_millis(20);
 /// The component that others load.
 pub(super) const GUEST: &str = "soak::Guest";
 
-/// A publisher of counts, whose last number is in a file, so that it is known after a SIGKILL.
+/// A publisher of counts. What it has published is in a file, so that it is known after a SIGKILL.
 struct Talker {
     publisher: Publisher<Count>,
     last: Mutex<Count>,
@@ -59,9 +59,10 @@ struct Talker {
 impl Talker {
     fn publish(&self, teller: &Teller) {
         let mut last = lock(&self.last);
-        last.number += 1;
+        *last = last.next(self.publisher.subscription_count() == 0);
         // Before it is published: a number that nobody can have heard is better than one that nobody knows.
-        let written = self.file.write_all_at(&last.number.to_le_bytes(), self.place * 8);
+        let bytes = [last.number, last.unmatched_with()].map(i64::to_le_bytes).concat();
+        let written = self.file.write_all_at(&bytes, self.place * bytes.len() as u64);
         teller.check(written.is_ok(), || "the file of published numbers cannot be written".to_owned());
         if let Err(error) = publishing(|| self.publisher.publish(*last)) {
             teller.tell(&Fact::Wrong { text: format!("{}: {error}", TOPICS[self.place as usize]) });
@@ -141,15 +142,17 @@ pub(super) fn run(part: &Part) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A component: it hears what its robot publishes, and has a service.
+/// A component: it hears its robot's map and the station, and has a service. Only the station hears the other topics, so
+/// that their publishers know whether it is there.
 fn guest(setup: &Setup) -> Result<(Subscription, Subscription, Service), Failed> {
     let node = setup.create_node()?;
-    let odom = node.create_subscription("odom", |_: Count| {})?;
+    let mission = SubscriptionOptions::new("/mission").keep_last(1).transient_local();
+    let mission = node.create_subscription(mission, |_: Count| {})?;
     let map = SubscriptionOptions::new("map").keep_last(1).transient_local();
     let map = node.create_subscription(map, |_: Count| {})?;
     let answer = |request: AddTwoIntsRequest| AddTwoIntsResponse { sum: request.a + request.b };
     let service = node.create_service::<AddTwoInts, _>("guest", answer)?;
-    Ok((odom, map, service))
+    Ok((mission, map, service))
 }
 
 impl Robot {
@@ -216,7 +219,7 @@ impl Asked for Robot {
             services + self.server.lost(cause)
         };
         let snapshot = RobotSnapshot {
-            published: [0, 1, 2].map(|topic| lock(&self.talkers[topic].last).number),
+            published: [0, 1, 2].map(|topic| *lock(&self.talkers[topic].last)),
             speed: self.speed.get(),
             arm: format!("{:?}", self.arm.handle().state()),
             active_goals: self.server.active_goals(),
@@ -233,7 +236,7 @@ impl Asked for Robot {
 
 fn talkers(part: &Part, sensors: &Node, mapper: &Node) -> Result<Arc<[Talker; 3]>, Failed> {
     let file = Arc::new(File::create(&part.order.published)?);
-    let last = Count { boot: part.order.boot, number: 0 };
+    let last = Count { boot: part.order.boot, ..Count::default() };
     let options = [
         PublisherOptions::new(TOPICS[0]).keep_last(5),
         PublisherOptions::new(TOPICS[1]).best_effort(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rospin::action::ActionClient;
 use rospin::events::{EventCallback, MatchedStatus};
-use rospin::msgs::composition_interfaces::srv::{LoadNode, UnloadNode};
+use rospin::msgs::composition_interfaces::srv::{ListNodes, LoadNode, UnloadNode};
 use rospin::msgs::example_interfaces::action::Fibonacci;
 use rospin::msgs::example_interfaces::srv::AddTwoInts;
 use rospin::msgs::lifecycle_msgs::srv::{ChangeState, GetState};
@@ -40,6 +40,7 @@ pub(super) struct Line {
     pub(super) state: Client<GetState>,
     pub(super) load: Client<LoadNode>,
     pub(super) unload: Client<UnloadNode>,
+    pub(super) list: Client<ListNodes>,
 }
 
 /// A running station.
@@ -102,7 +103,7 @@ impl Station {
             part: part.clone(),
             lines,
             mission,
-            last_mission: Mutex::new(Count { boot: part.order.boot, number: 0 }),
+            last_mission: Mutex::new(Count { boot: part.order.boot, ..Count::default() }),
             speeds,
             work: Mutex::new(Work::new(&part.order)),
             _kept: (service, events, watched),
@@ -188,6 +189,7 @@ impl Line {
             state: node.create_client(at("arm/get_state").as_str())?,
             load: node.create_client(at("components/_container/load_node").as_str())?,
             unload: node.create_client(at("components/_container/unload_node").as_str())?,
+            list: node.create_client(at("components/_container/list_nodes").as_str())?,
             robot: robot.to_owned(),
         })
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rospin::action::{ClientGoalHandle, FeedbackStream, GoalOutcome, GoalState, SendGoalError};
 use rospin::errors::CallError;
 use rospin::msgs::composition_interfaces::srv::{
-    LoadNodeRequest, LoadNodeResponse, UnloadNodeRequest, UnloadNodeResponse,
+    ListNodesRequest, ListNodesResponse, LoadNodeRequest, LoadNodeResponse, UnloadNodeRequest, UnloadNodeResponse,
 };
 use rospin::msgs::example_interfaces::action::{Fibonacci, FibonacciGoal, FibonacciResult};
 use rospin::msgs::example_interfaces::srv::{AddTwoIntsRequest, AddTwoIntsResponse};
@@ -310,7 +310,28 @@ impl Work {
                 feedback,
             });
         }
+        self.unload_all(station);
         answers
+    }
+
+    /// Unloads all components of all robots, also those that a robot has loaded without the station's knowing it.
+    fn unload_all(&mut self, station: &Station) {
+        let teller = &station.part.teller;
+        self.loaded.clear();
+        let lists: Vec<_> =
+            station.lines.iter().map(|line| Awaited::new(line.list.call(ListNodesRequest::default()))).collect();
+        for (line, list) in station.lines.iter().zip(lists) {
+            let listed: Option<Result<ListNodesResponse, CallError>> = list.within(CALM);
+            let Some(Ok(listed)) = listed else {
+                teller.tell(&Fact::Wrong { text: format!("a robot does not list its components: {listed:?}") });
+                continue;
+            };
+            for unique_id in listed.unique_ids {
+                let unloaded = Awaited::new(line.unload.call(UnloadNodeRequest { unique_id })).within(CALM);
+                let is_right = matches!(&unloaded, Some(Ok(response)) if response.success);
+                teller.check(is_right, || format!("component {unique_id} is not unloaded: {unloaded:?}"));
+            }
+        }
     }
 }
 
