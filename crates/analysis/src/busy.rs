@@ -54,7 +54,7 @@ pub(crate) enum Set {
     Unit {
         executor: usize,
         division: Division,
-        /// The least priority of its callbacks.
+        /// The least urgency of its callbacks.
         level: u32,
         /// Its first callback.
         first: usize,
@@ -124,7 +124,9 @@ impl Set {
             }
             Self::Group(first) => callback == first || plan.mates.first() == Some(&first),
             Self::Unit { executor, division, level, first } => {
-                plan.executor == executor && plan.priority >= level && division.unit_of(system, callback) == first
+                plan.executor == executor
+                    && (level == 0 || system.urgency(callback) >= level)
+                    && division.unit_of(system, callback) == first
             }
         }
     }

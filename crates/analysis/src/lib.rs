@@ -97,6 +97,7 @@ mod migrating;
 mod overheads;
 mod parallel;
 mod placement;
+mod polled;
 mod reason;
 mod remedies;
 mod report;

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use crate::interference::{Relation, Work};
 use crate::known::{Found, Known};
 use crate::units::Division;
-use crate::{apart, global};
+use crate::{apart, global, polled};
 
 const APART: &str = "a thread for each group: busy window of the group";
 const GLOBAL: &str = "global non-preemptive scheduling, by busy windows of all threads (after Guan et al. 2009)";
@@ -32,6 +32,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Found {
         (response(known, callback), BY_RESPONSES),
         (global::bound(known, callback), GLOBAL),
         (apart::bound(known, callback), APART),
+        (polled::bound(known, callback), polled::METHOD),
     ];
     let least = found.into_iter().filter(|(bound, _)| bound.is_some()).min();
     let (bound, method) = least.unwrap_or((None, BY_RESPONSES));

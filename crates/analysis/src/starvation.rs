@@ -4,7 +4,8 @@
 //! a thread, with what it awaits while it is held. If it is behind for long, it was passed over for at least 1 - u of
 //! the time, and then others kept all m threads busy, each mutually exclusive one of them no longer than that. So if
 //! the others, each with no more than 1 - u, ask for less than m (1 - u), the group does not starve, whatever the
-//! order. If they ask for as much, there are phases and an order under which it does.
+//! order. If they ask for as much, there may be an order under which it does; whether the executor's is one of them, and
+//! for which phases, is not known.
 //!
 //! First in, first out, and by deadlines, the order itself prevents that: whatever is released later comes after.
 //! Under fixed priorities, something that is no less urgent runs at each time at which the group is passed over.
@@ -74,8 +75,8 @@ fn comes_in_turn(system: &System, callback: usize) -> bool {
     }
 }
 
-/// Returns by callback if it may starve: under some phases and execution times, the others keep it from running, or one
-/// that sends to it.
+/// Returns by callback without a bound if it may starve: by its load and that of the others, these can keep it from
+/// running, or one that sends to it.
 pub(crate) fn of(system: &System, solution: &Solution) -> Vec<bool> {
     let rates = system.rates();
     let share = |time: &dyn Fn(usize, &Callback) -> u64| -> Vec<f64> {
@@ -84,6 +85,7 @@ pub(crate) fn of(system: &System, solution: &Solution) -> Vec<bool> {
     };
     let work = share(&|_, plan| plan.cost());
     let waits = share(&|callback, _| solution.waits[callback].unwrap_or(0));
+    let has_bound: Vec<bool> = solution.found.iter().map(|found| found.bound.is_some()).collect();
     let mut starves = vec![false; system.callbacks.len()];
     for executor in system.executors.iter().filter(|executor| executor.threads > 1) {
         let loads = Loads { system, callbacks: &executor.callbacks, work: work.clone(), waits: waits.clone() };
@@ -100,20 +102,17 @@ pub(crate) fn of(system: &System, solution: &Solution) -> Vec<bool> {
             // A callback of a reentrant group can have all threads for as long as it likes.
             let taken = if groups.contains(&None) { executor.threads } else { groups.len() as u64 };
             let threads = executor.threads.saturating_sub(taken) as f64;
-            for &callback in &executor.callbacks {
+            for &callback in executor.callbacks.iter().filter(|callback| !has_bound[**callback]) {
                 let group = loads.group(callback);
                 let left = 1.0 - group.map_or(0.0, |group| loads.held(group));
                 let stays = |other: usize| !before[other];
-                let plan = &system.callbacks[callback];
-                let is_urgent = |other: usize| {
-                    executor.policy != Policy::FixedPriority || system.callbacks[other].priority >= plan.priority
-                };
+                let is_urgent = |other: usize| system.urgency(other) >= system.urgency(callback);
                 let may = loads.others(group, left, &stays) >= threads * left
                     && (taken > 0 || loads.others(group, left, &|other| stays(other) && is_urgent(other)) >= left);
                 // A group that is held for longer than there is time falls behind under every order.
                 starves[callback] |= left <= 0.0 || may && !comes_in_turn(system, callback);
             }
-            for (receiver, plan) in system.callbacks.iter().enumerate() {
+            for (receiver, plan) in system.callbacks.iter().enumerate().filter(|(receiver, _)| !has_bound[*receiver]) {
                 starves[receiver] |= plan.publishers.iter().any(|sender| starves[*sender]);
             }
             if starves == before {

@@ -185,6 +185,25 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 impl System {
+    /// Returns a number that is larger the more urgent a callback is, if its executor serves it before all that is less
+    /// urgent whenever its group is free; 0 for other callbacks.
+    ///
+    /// Fixed priorities are such an order. So is that of timers outside the ready set of a wait set: they go first, by
+    /// registration.
+    pub(crate) fn urgency(&self, callback: usize) -> u32 {
+        let plan = &self.callbacks[callback];
+        let executor = &self.executors[plan.executor];
+        let is_timer = |callback: usize| self.callbacks[callback].kind == EntityKind::Timer;
+        match executor.policy {
+            Policy::FixedPriority => plan.priority,
+            Policy::WaitSet { timers_inside: false } if is_timer(callback) => {
+                let later = executor.callbacks.iter().filter(|other| **other >= callback && is_timer(**other));
+                u32::try_from(later.count()).unwrap_or(u32::MAX)
+            }
+            Policy::WaitSet { .. } | Policy::Fifo | Policy::Edf => 0,
+        }
+    }
+
     /// Returns the number of activations per nanosecond, by callback.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let mut rates = vec![0.0; self.callbacks.len()];

@@ -259,7 +259,7 @@ impl ReadyWindow<'_> {
 }
 
 /// Returns true if `one` comes before `other` in a ready set that has both.
-fn goes_first(system: &System, one: usize, other: usize) -> bool {
+pub(crate) fn goes_first(system: &System, one: usize, other: usize) -> bool {
     let order = |callback: usize| {
         let kind = system.callbacks[callback].kind;
         (kind != EntityKind::Timer, kind, callback)

@@ -40,7 +40,8 @@
 //! those threads that do not run the others. Then the others are those of an executor with so many threads less: if one
 //! of them is passed over, all threads are busy, and no more of them with the units that left.
 //!
-//! **Levels.** Under fixed priorities all of this holds for the callbacks of at least some priority. What is less
+//! **Levels.** Under fixed priorities all of this holds for the callbacks of at least some priority, and for timers
+//! outside the ready set of a wait set up to some registration, which go before all others. What is less
 //! urgent runs while a unit is passed over only if it had started before: at most one segment on each thread at the
 //! beginning, and one on each thread but one each time that the unit's own work ends. The last time at which a thread
 //! was idle becomes that at which one was idle, or took something less urgent. Of its own group, one less urgent
@@ -129,16 +130,18 @@ pub(crate) fn components(callbacks: &[crate::system::Callback]) -> Vec<usize> {
     (0..callbacks.len()).map(|callback| root(&mut parents, callback)).collect()
 }
 
-/// Returns the least urgent level of a callback that has a meaning of its own: its priority, or 0 if all callbacks
+/// Returns the least urgent level of a callback that has a meaning of its own: its urgency, or 0 if all callbacks
 /// belong to it.
 pub(crate) fn level(system: &System, callback: usize) -> u32 {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
-    let others = || executor.callbacks.iter().map(|other| &system.callbacks[*other]);
-    let is_plain = executor.policy == Policy::FixedPriority
-        && executor.callbacks.len() <= LEVELS_MAX
-        && !others().any(crate::system::Callback::is_async);
-    if is_plain && others().any(|other| other.priority < plan.priority) { plan.priority } else { 0 }
+    let is_ordered = matches!(executor.policy, Policy::FixedPriority | Policy::WaitSet { timers_inside: false });
+    let awaits = |other: &usize| system.callbacks[*other].is_async();
+    if !is_ordered || executor.callbacks.len() > LEVELS_MAX || executor.callbacks.iter().any(awaits) {
+        return 0;
+    }
+    let urgency = system.urgency(callback);
+    if executor.callbacks.iter().any(|other| system.urgency(*other) < urgency) { urgency } else { 0 }
 }
 
 /// Units that share the threads of an executor.
@@ -187,7 +190,7 @@ impl<'a> Units<'a> {
     fn new(known: &'a Known<'a>, executor: usize, division: Division, level: u32) -> Option<Self> {
         let system = known.system;
         let host = &system.executors[executor];
-        let in_level = |callback: usize| system.callbacks[callback].priority >= level;
+        let in_level = |callback: usize| level == 0 || system.urgency(callback) >= level;
         let mut all = vec![false; system.callbacks.len()];
         host.callbacks.iter().filter(|callback| in_level(**callback)).for_each(|callback| all[*callback] = true);
         let mut fresh = busy::arrivals(known, &all)?;

@@ -17,6 +17,7 @@ mod large;
 mod locks;
 mod migrating;
 mod paper;
+mod polled;
 mod queues;
 mod random;
 mod refusals;

@@ -40,7 +40,7 @@ fn release(scenario: &mut Scenario, name: &str, period: Duration) {
 
 /// In the first part of each 100 ms, `one` and `two` keep both threads busy. In the rest, `mate` has the group of
 /// `last`.
-fn starving(policy: &str) -> Scenario {
+pub(crate) fn starving(policy: &str) -> Scenario {
     let mut scenario = on_two_threads(policy);
     for (name, group, priority, execution) in
         [("one", "a", 4, ms(45)), ("two", "b", 3, ms(45)), ("mate", "c", 2, ms(56)), ("last", "c", 1, ms(1))]
