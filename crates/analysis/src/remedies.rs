@@ -9,7 +9,7 @@ use crate::system::{Policy, System};
 
 /// Largest number of callbacks of a system in which changes are tried.
 const TRIED_MAX: usize = 100;
-/// Units of work for each change that is tried.
+/// Units of work for a first trial of each change.
 const WORK: u64 = 4_000_000;
 /// Loads are tried in steps of so many per cent of the present one.
 const LOAD_STEP: u64 = 5;
@@ -25,21 +25,42 @@ enum Remedy {
     Load(u64),
 }
 
+/// Work that is spent on a trial.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Effort {
+    /// Enough for most changes.
+    Some,
+    /// As much as on the analysis of the changed system. With more work, some bounds are found in another way, which may
+    /// end without one.
+    Whole,
+}
+
 /// For executors and changes that were tried, which callbacks have a bound then.
 #[derive(Default)]
-pub(crate) struct Trials(RefCell<BTreeMap<(usize, Remedy), Vec<bool>>>);
+pub(crate) struct Trials(RefCell<BTreeMap<(usize, Remedy, Effort), Vec<bool>>>);
 
 impl Trials {
-    /// Returns true if a callback has a bound after a change of an executor.
+    /// Returns true if the analysis finds a bound of a callback after a change of an executor.
     fn is_bounded(&self, system: &System, callback: usize, executor: usize, remedy: Remedy) -> bool {
+        let found = |effort| self.found(system, callback, (executor, remedy, effort));
+        found(Effort::Some) && found(Effort::Whole)
+    }
+
+    /// Returns true if a callback has a bound in a trial.
+    fn found(&self, system: &System, callback: usize, trial: (usize, Remedy, Effort)) -> bool {
+        let (executor, remedy, effort) = trial;
         let mut tried = self.0.borrow_mut();
-        let known = tried.entry((executor, remedy)).or_insert_with(|| {
+        let known = tried.entry(trial).or_insert_with(|| {
             let changed = changed(system, executor, remedy);
             // The cores stay as they are, so with fewer threads the load of the threads counts, too.
             if is_overloaded(&changed, executor) || changed.check_load().is_err() {
                 return vec![false; system.callbacks.len()];
             }
-            let solution = solve(&changed, &Budget::of(WORK, None));
+            let budget = match effort {
+                Effort::Some => Budget::of(WORK, None),
+                Effort::Whole => Budget::for_bounds(system.callbacks.len(), None),
+            };
+            let solution = solve(&changed, &budget);
             solution.found.iter().map(|found| found.bound.is_some()).collect()
         });
         known[callback]

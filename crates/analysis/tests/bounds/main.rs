@@ -8,6 +8,7 @@ mod assignments;
 mod book;
 mod busy;
 mod chains;
+mod changes;
 mod circles;
 mod common;
 mod drawn;

@@ -111,6 +111,11 @@ fn loads(scenario: &Scenario) -> (Vec<f64>, f64) {
     (groups, all)
 }
 
+/// Returns true if no mutually exclusive group asks for too much.
+pub(crate) fn is_light(scenario: &Scenario) -> bool {
+    loads(scenario).0.iter().all(|load| *load <= GROUP_MAX)
+}
+
 /// Draws other phases and execution times.
 pub(crate) fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, "phases");
@@ -207,10 +212,10 @@ impl Tally {
 
 /// Analyses and simulates a system.
 fn check(policy: &str, kind: Kind, scenario: &Scenario, tally: &mut Tally) {
-    let (groups, all) = loads(scenario);
-    if groups.iter().any(|load| *load > GROUP_MAX) {
+    if !is_light(scenario) {
         return;
     }
+    let (_, all) = loads(scenario);
     let report = match Analysis::new(scenario).run() {
         Ok(report) => report,
         Err(AnalysisError::Overloaded { .. } | AnalysisError::GroupOverloaded { .. }) => return,
