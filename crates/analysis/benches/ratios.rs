@@ -4,7 +4,8 @@
 //!
 //! The systems are those of the benchmark `always`. Each is simulated as it was drawn, and from critical instants on. A
 //! simulation is short, so most callbacks do not meet their worst case: the ratios are upper limits of how far bounds
-//! are from it.
+//! are from it. Systems with several threads are compared twice: with random groups, and with those that rclcpp has by
+//! default.
 //!
 //! `cargo bench -p rospin-analysis --bench ratios`, or with a first seed and how many: `... --bench ratios -- 0 1000`.
 
@@ -25,6 +26,8 @@ const RELEASES: f64 = 3_000.0;
 /// The number of critical instants that are simulated of a system: one with nothing before, and those that begin with
 /// the longest callbacks.
 const INSTANTS: usize = 9;
+/// The end of the names of the kinds in which each node has one mutually exclusive group.
+const DEFAULT_GROUPS: &str = ", default groups";
 
 /// Ratios of bounds of one kind to the longest times seen.
 #[derive(Default)]
@@ -60,8 +63,12 @@ fn main() {
     let mut kinds: BTreeMap<String, Ratios> = BTreeMap::new();
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first..first + count {
-        if let Err(reason) = compare(seed, &mut kinds) {
-            *refused.entry(reason).or_default() += 1;
+        let drawn = [(Some(systems::random(seed)), ""), (systems::with_default_groups(seed), DEFAULT_GROUPS)];
+        for (scenario, groups) in drawn {
+            let Some(scenario) = scenario else { continue };
+            if let Err(reason) = compare(&scenario, seed, groups, &mut kinds) {
+                *refused.entry(reason).or_default() += 1;
+            }
         }
     }
     println!("| kind | bounds | reached | median bound / seen | mean | largest | may starve | no known bound |");
@@ -76,16 +83,15 @@ fn main() {
     refused.iter().for_each(|(reason, times)| println!("{times} refused: {reason}"));
 }
 
-/// Analyses and simulates one system.
-fn compare(seed: u64, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String> {
-    let scenario = systems::random(seed);
-    let analysis = Analysis::new(&scenario);
+/// Analyses and simulates one system. The names of its kinds end with `groups`.
+fn compare(scenario: &Scenario, seed: u64, groups: &str, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String> {
+    let analysis = Analysis::new(scenario);
     let report = match analysis.run() {
         Ok(report) => report,
         Err(AnalysisError::NotAnalyzable { reason, .. }) => return Err(reason),
         Err(error) => panic!("{seed}: {error}"),
     };
-    let duration = duration(&scenario);
+    let duration = duration(scenario);
     let mut drawn = scenario.clone();
     drawn.duration = duration;
     let mut instants = analysis.critical_instants(duration);
@@ -103,7 +109,7 @@ fn compare(seed: u64, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String
     let told = |name: &str, seen, bound| format!("seed {seed}: `{name}` takes {seen:?}, the bound is {bound:?}");
     let waits = scenario.callbacks.iter().any(|callback| !callback.awaits.is_empty());
     for ((bound, seen), plan) in report.callbacks.iter().zip(longest).zip(&scenario.callbacks) {
-        let ratios = kinds.entry(kind(&scenario, &plan.group, waits)).or_default();
+        let ratios = kinds.entry(kind(scenario, &plan.group, waits) + groups).or_default();
         let Some(bound) = bound.bound else {
             let may_starve = bound.unbounded == Some(Unbounded::MayStarve);
             *(if may_starve { &mut ratios.starving } else { &mut ratios.unbounded }) += 1;
@@ -115,7 +121,7 @@ fn compare(seed: u64, kinds: &mut BTreeMap<String, Ratios>) -> Result<(), String
         }
     }
     for (chain, seen) in report.chains.iter().zip(latencies) {
-        let ratios = kinds.entry("chains".to_owned()).or_default();
+        let ratios = kinds.entry(format!("chains{groups}")).or_default();
         let Some(bound) = chain.latency else {
             ratios.unbounded += 1;
             continue;

@@ -19,6 +19,26 @@ pub(crate) fn random(seed: u64) -> Scenario {
     sized(seed, threads, count as usize, load)
 }
 
+/// Returns the system that belongs to `seed` with groups as rclcpp has them by default: all callbacks of a node are in
+/// one mutually exclusive group. An executor has one node for each three callbacks, and two at least. No group asks for
+/// more than 90 % of a thread. `None` if no executor has several threads.
+pub(crate) fn with_default_groups(seed: u64) -> Option<Scenario> {
+    let mut scenario = random(seed);
+    if scenario.executors.iter().all(|executor| executor.threads == 1) {
+        return None;
+    }
+    let rng = &mut Stream::new(seed, "nodes");
+    let nodes = 2.max(scenario.callbacks.len() as u64 / 3);
+    let executor = scenario.executors[0].name.clone();
+    scenario.groups = (0..nodes).map(|number| Group::new(format!("node{number}"), &executor)).collect();
+    for callback in &mut scenario.callbacks {
+        callback.group = format!("node{}", rng.below(nodes));
+    }
+    lighten(&mut scenario, 0.9);
+    scenario.check().unwrap_or_else(|error| panic!("{seed}: {error}"));
+    Some(scenario)
+}
+
 /// Returns a random system with so many threads and callbacks, at this load of each thread.
 pub(crate) fn sized(seed: u64, threads: u16, count: usize, load: f64) -> Scenario {
     let rng = &mut Stream::new(seed, "sized");
