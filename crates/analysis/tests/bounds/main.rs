@@ -31,3 +31,4 @@ mod systems;
 mod threads;
 mod traffic;
 mod weakly;
+mod witness;
