@@ -20,7 +20,7 @@ const RUNS: u64 = 12;
 /// Returns the number of systems of each wait set.
 fn systems() -> u64 {
     let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 30 } else { 3_000 })
+    given.unwrap_or(if cfg!(debug_assertions) { 60 } else { 3_000 })
 }
 
 fn random(policy: &str, seed: u64) -> Scenario {

@@ -30,13 +30,13 @@ const LONG: [u64; 2] = [100, 1_000];
 /// Returns the number of systems of each policy and kind.
 fn systems() -> u64 {
     let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 1 } else { 10 })
+    given.unwrap_or(if cfg!(debug_assertions) { 1 } else { 5 })
 }
 
 /// Returns the number of runs that are tried for each callback.
 fn tries() -> u64 {
     let given = std::env::var("ROSPIN_TRIES").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 60 } else { 600 })
+    given.unwrap_or(600)
 }
 
 /// What releases callbacks from outside: a timer, or messages.
