@@ -227,14 +227,15 @@ impl Drop for Recording {
 }
 
 /// Prints how late the robot's controller is with and without a recorder beside it, in turns. `ROSPIN_TEST_SECONDS` is
-/// the length of a turn, `ROSPIN_TEST_ROUNDS` their number, and `ROSPIN_TEST_FOLDER` the place of the last bag, which
-/// stays.
+/// the length of a turn, `ROSPIN_TEST_ALONE` that of a turn without a recorder if it is another one, `ROSPIN_TEST_ROUNDS`
+/// the number of both, and `ROSPIN_TEST_FOLDER` the place of the last bag, which stays.
 #[test]
 #[ignore = "a measurement, of release builds"]
 fn a_bag_is_recorded_beside_the_robot() {
     let rmw = if cfg!(feature = "dds") { "rmw_cyclonedds_cpp" } else { "rmw_zenoh_cpp" };
     let number = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
     let turn = Duration::from_secs(number("ROSPIN_TEST_SECONDS", 10));
+    let alone = Duration::from_secs(number("ROSPIN_TEST_ALONE", turn.as_secs()));
     let rounds = number("ROSPIN_TEST_ROUNDS", 1);
     let kept = std::env::var_os("ROSPIN_TEST_FOLDER").map(PathBuf::from);
     let folder =
@@ -245,7 +246,7 @@ fn a_bag_is_recorded_beside_the_robot() {
     println!("| round | recorded | p50 us | p99 | p99.9 | camera | lidar | imu | tf | missing | MiB | CPU s | MB/s |");
     for round in 0..rounds {
         robot.report();
-        std::thread::sleep(turn);
+        std::thread::sleep(alone);
         let Report { p50, p99, p999, .. } = robot.report();
         println!("| {round} | no | {p50} | {p99} | {p999} | | | | | | | | |");
         // It fails if there is none yet.

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use rospin_dds::{Domain, Durability, Node, NodeOptions, PublisherOptions, Reliability};
 use rospin_engine::{ClockKind, Executor, SpinOptions};
 use rospin_testkit::peers::KilledChild;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{
-    self, AddRequest, AddResponse, AddTwoInts, Text, context, cyclonedds, domain_id, executor, join, options,
+    self, AddRequest, AddResponse, AddTwoInts, PATIENCE, Text, context, cyclonedds, domain_id, executor, join, options,
     process_of, wait,
 };
 
@@ -74,6 +75,24 @@ fn is_known(node: &Node, other: &str) -> bool {
         && knows_owner(node.publishers_info_by_topic("/chatter").unwrap())
         && knows_owner(node.subscriptions_info_by_topic("/chatter").unwrap())
         && node.count_servers("/other/add") == Ok(1)
+}
+
+/// A tool leaves at once. It would wait for a second for a process that does not confirm that the tool's node has gone.
+#[test]
+fn a_tool_does_not_wait_for_a_process_that_is_stopped() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let id = domain_id();
+    let other = start(id, "stopped");
+    let domain = join(id);
+    let node = domain.ros(&context).create_node("_tool").unwrap();
+    wait_until(&executor, "the other node is known", PATIENCE, || is_known(&node, "/other/stopped"));
+    kill_process(Pid::from_child(&other.0), Signal::STOP).unwrap();
+    let begin = Instant::now();
+    drop(node);
+    drop(domain);
+    let took = begin.elapsed();
+    assert!(took < Duration::from_millis(700), "{took:?}");
 }
 
 fn is_gone(node: &Node) -> bool {
