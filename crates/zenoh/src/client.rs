@@ -92,8 +92,8 @@ fn note(calls: &Weak<Calls<Outcome>>, grace: &Arc<Grace>, key: &str, came: bool)
         live.server_came(id);
         return;
     }
-    // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is routed to
-    // it at that very moment. That one would wait for its timeout.
+    // Zenoh 1.10 ends the queries that a session has received when the session dies, except for a query that is routed
+    // to it at that very moment. That one would wait for its timeout.
     if let Some(number) = live.server_went(id) {
         let calls = Weak::clone(calls);
         grace.then(move || _ = calls.upgrade().map(|calls| calls.end_until(number)));

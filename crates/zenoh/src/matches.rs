@@ -45,8 +45,8 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Matched {
-    /// Follows the tokens of the ends that `endpoint` is matched with. `observe` gets the key of each token that comes, with
-    /// true, or goes, before the match counts. It must neither block nor ask for matches.
+    /// Follows the tokens of the ends that `endpoint` is matched with. `observe` gets the key of each token that comes,
+    /// with true, or goes, before the match counts. It must neither block nor ask for matches.
     pub(crate) fn observe(
         session: &Session,
         endpoint: &Endpoint,

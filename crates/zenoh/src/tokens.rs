@@ -1,10 +1,10 @@
 //! The tokens that a session knows of, and the ends that follow them.
 //!
-//! A session has one liveliness subscriber for all of its ends. Zenoh 1.10 misses that a token goes now and then while a
-//! liveliness subscriber is declared: it decides under a lock what to tell the subscriber, tells it without the lock, and
-//! the end of a token may overtake its beginning. The token then stays for every subscriber of the session, for ever. If
-//! each end declared a subscriber of its own, that would happen to nodes that come while others go. It still may when a
-//! transient local subscription is created, for which zenoh-ext declares one, and inside Zenoh's routers.
+//! A session has one liveliness subscriber for all of its ends. Zenoh 1.10 misses that a token goes now and then while
+//! a liveliness subscriber is declared: it decides under a lock what to tell the subscriber, tells it without the lock,
+//! and the end of a token may overtake its beginning. The token then stays for every subscriber of the session, for
+//! ever. If each end declared a subscriber of its own, that would happen to nodes that come while others go. It still
+//! may when a transient local subscription is created, for which zenoh-ext declares one, and inside Zenoh's routers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,8 +18,8 @@ use crate::graph;
 
 /// An end that follows the tokens of the ends that it can be matched with.
 pub(crate) trait Follower: Send + Sync {
-    /// Looks whether the token with that key is there: it came or went. Threads may do that at the same time, each after
-    /// what it tells is so.
+    /// Looks whether the token with that key is there: it came or went. Threads may do that at the same time, each
+    /// after what it tells is so.
     fn look(&self, key: &str);
 }
 
@@ -38,8 +38,8 @@ struct State {
     followers: BTreeMap<String, Vec<Weak<dyn Follower>>>,
 }
 
-/// Returns the text that the tokens of a kind of ends have in common: the kind, the topic or service with `%` in place of
-/// slashes, the type as in DDS, and its hash.
+/// Returns the text that the tokens of a kind of ends have in common: the kind, the topic or service with `%` in place
+/// of slashes, the type as in DDS, and its hash.
 pub(crate) fn ends(kind: &str, topic: &str, dds_type: &str, hash: &str) -> String {
     [kind, topic, dds_type, hash].join("/")
 }
@@ -90,7 +90,8 @@ impl Tokens {
         }
     }
 
-    /// Has `follower` look at the tokens of these ends, those that are there and those that come or go, while it exists.
+    /// Has `follower` look at the tokens of these ends, those that are there and those that come or go, while it
+    /// exists.
     pub(crate) fn add(&self, ends: &str, follower: &Arc<impl Follower + 'static>) {
         let there: Vec<_> = {
             let mut state = self.lock();

@@ -1,11 +1,11 @@
 //! What became of every message: heard, counted as lost, published to nobody, or sent to somebody who cannot count it.
 //!
 //! Each fate has a count of its own. The subscription counts what is missing between two messages. The publisher counts
-//! what it publishes while no subscription matches, and says so in the messages and in a file. The leading process reads
-//! these files when the station dies and when it starts again. The messages that then remain were sent while only one
-//! end knew the other: to a station that had just started or had forgotten its publisher, or by a robot that died before
-//! they arrived. No process can count these, so they may only be as many as fit into the time in which ends find each
-//! other.
+//! what it publishes while no subscription matches, and says so in the messages and in a file. The leading process
+//! reads these files when the station dies and when it starts again. The messages that then remain were sent while only
+//! one end knew the other: to a station that had just started or had forgotten its publisher, or by a robot that died
+//! before they arrived. No process can count these, so they may only be as many as fit into the time in which ends find
+//! each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -108,8 +108,8 @@ impl Accounts {
         }
     }
 
-    /// Notes how much a start of a robot had published, from its file. One that still runs has told it in the last rest,
-    /// and publishes since then.
+    /// Notes how much a start of a robot had published, from its file. One that still runs has told it in the last
+    /// rest, and publishes since then.
     pub(super) fn note_published(&mut self, boot: i64, bytes: &[u8]) {
         if self.live.contains(&boot) {
             return;

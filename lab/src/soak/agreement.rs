@@ -113,8 +113,8 @@ pub(super) fn unaccounted(picture: &Picture) -> Vec<String> {
             if last != Some(published) {
                 wrong.push(format!("/{name}/{topic}: {last:?} was heard last, and {published:?} was published"));
             }
-            // The publisher counts what it publishes to nobody. Nobody counts what is sent to a station that has forgotten
-            // its publisher; they match again then.
+            // The publisher counts what it publishes to nobody. Nobody counts what is sent to a station that has
+            // forgotten its publisher; they match again then.
             let uncounted = ear.missing() - ear.counted;
             let has_excuse = uncounted <= ear.unmatched_missing() || ear.matches > ear.heard.len() as u64;
             if place != LATCHED && (uncounted < 0 || uncounted > 0 && !has_excuse) {

@@ -1,6 +1,6 @@
-//! Times at which a processor itself was late: a thread of the leading process on each of them sleeps for a moment again
-//! and again, and notes when it sleeps too long. A process that was late at the same time could not have been in time. A
-//! virtual machine's processors stand still one by one.
+//! Times at which a processor itself was late: a thread of the leading process on each of them sleeps for a moment
+//! again and again, and notes when it sleeps too long. A process that was late at the same time could not have been in
+//! time. A virtual machine's processors stand still one by one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -72,8 +72,8 @@ impl Stalls {
         Ok(())
     }
 
-    /// Returns for how long a processor was late within the last `time`, all its stalls together: the one that was so for
-    /// longest.
+    /// Returns for how long a processor was late within the last `time`, all its stalls together: the one that was so
+    /// for longest.
     pub(super) fn within(&self, time: Duration) -> Duration {
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let mut late = BTreeMap::<usize, Duration>::new();

@@ -142,8 +142,8 @@ pub(super) fn run(part: &Part) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A component: it hears its robot's map and the station, and has a service. Only the station hears the other topics, so
-/// that their publishers know whether it is there.
+/// A component: it hears its robot's map and the station, and has a service. Only the station hears the other topics,
+/// so that their publishers know whether it is there.
 fn guest(setup: &Setup) -> Result<(Subscription, Subscription, Service), Failed> {
     let node = setup.create_node()?;
     let mission = SubscriptionOptions::new("/mission").keep_last(1).transient_local();
