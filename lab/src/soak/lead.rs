@@ -314,6 +314,8 @@ impl Lead<'_> {
             let live = self.fleet.live();
             let station = self.station.as_ref().map_or(0, |(boot, _)| *boot);
             self.accounts.note(station, &picture, &live);
+        } else {
+            self.found(format!("hosts {:?} do not tell what they have published and heard", self.silent()));
         }
         self.roll = None;
         self.fleet.ask(STATION, Request::RollCall);
