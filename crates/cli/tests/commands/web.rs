@@ -157,6 +157,12 @@ fn callback<'a>(state: &'a Value, name: &str) -> Option<&'a Value> {
     callbacks.iter().find(|of| of["name"] == name)
 }
 
+/// Returns the last deadline that the callback of the hostile name missed. On a busy machine others miss theirs, too.
+fn missed(state: &Value) -> Option<&Value> {
+    let told = state["told"].as_array()?;
+    told.iter().rfind(|one| one["kind"] == "deadline" && one["callback"] == HOSTILE)
+}
+
 #[test]
 fn the_state_tells_rates_connections_queues_waits_and_what_went_wrong() {
     let runtime = Scratch::new("web");
@@ -168,7 +174,7 @@ fn the_state_tells_rates_connections_queues_waits_and_what_went_wrong() {
         let waits = &state["programs"][0]["waits"]["pairs"];
         let planner = |wait: &Value| wait["culprit"].as_str().is_some_and(|name| name.starts_with("planner/"));
         callback(state, "camera/shoot").is_some_and(|of| of["rate_hz"].as_f64().unwrap() > 0.0)
-            && told("deadline")
+            && missed(state).is_some()
             && told("lost")
             && waits.as_array().is_some_and(|waits| waits.iter().any(planner))
     });
@@ -181,8 +187,8 @@ fn the_state_tells_rates_connections_queues_waits_and_what_went_wrong() {
     assert!(sends.iter().any(|(from, topic)| from.starts_with("detector/") && *topic == "/detections"), "{sends:?}");
     let queue = program["queues"].as_array().unwrap().iter().find(|of| of["topic"] == "/detections").unwrap();
     assert_eq!((queue["depth"].as_u64(), queue["max"].as_u64()), (Some(2), Some(2)));
-    let miss = state["told"].as_array().unwrap().iter().rfind(|one| one["kind"] == "deadline").unwrap();
-    assert!(miss["callback"] == HOSTILE && miss["text"].as_str().unwrap().starts_with("missed its deadline"), "{miss}");
+    let miss = missed(&state).unwrap();
+    assert!(miss["text"].as_str().unwrap().starts_with("missed its deadline"), "{miss}");
     assert!(miss["time_ms"].as_u64().unwrap().abs_diff(state["time_ms"].as_u64().unwrap()) < 60_000, "{miss}");
     // It goes, and another one comes.
     drop(robot);
