@@ -142,6 +142,24 @@ impl Session {
         self.wait(future)?.ok_or_else(|| Failure::Run("interrupted".into()))
     }
 
+    /// Runs callbacks until `reading` resolves, for `limit` at most. An interrupt is an error if `has_end`, and else the
+    /// way to end a command that prints whatever comes.
+    pub(crate) fn read(
+        &self,
+        reading: impl Future<Output = Result<(), Failure>>,
+        has_end: bool,
+        limit: Option<Duration>,
+    ) -> Result<(), Failure> {
+        let handle = self.ros.executor().handle();
+        let limited = async {
+            match limit {
+                None => reading.await,
+                Some(limit) => handle.timeout(ClockKind::Steady, limit, reading).await.unwrap_or(Ok(())),
+            }
+        };
+        if has_end { self.finish(limited)? } else { self.wait(limited)?.unwrap_or(Ok(())) }
+    }
+
     /// Calls a service once it is there. Returns `None` if no response came within `limit`.
     pub(crate) fn call<S: ServiceInterface>(
         &self,

@@ -6,7 +6,6 @@ use std::time::Duration;
 use clap::Args;
 use rospin::dynamic::{DynamicMessage, MessageType};
 use rospin::msgs::service_msgs::msg::ServiceEventInfo;
-use rospin::time::ClockKind;
 use rospin::{Subscription, SubscriptionOptions};
 use rospin_report::{Failure, number};
 
@@ -75,15 +74,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             }
         }
     };
-    let executor = session.ros().executor().handle();
-    let running = async {
-        match options.timeout {
-            None => reading.await,
-            Some(limit) => executor.timeout(ClockKind::Steady, limit, reading).await.unwrap_or(Ok(())),
-        }
-    };
-    // Without an end of its own, the command is ended so.
-    if options.once { session.finish(running)? } else { session.wait(running)?.unwrap_or(Ok(())) }
+    session.read(reading, options.once, options.timeout)
 }
 
 fn subscribe(

@@ -7,7 +7,6 @@ use clap::Args;
 use rospin::dynamic::{DynamicMessage, MessageType, Value};
 use rospin::events::{EventCallback, IncompatibleQos, MessageLost};
 use rospin::message::SerializedMessage;
-use rospin::time::ClockKind;
 use rospin::{MessageInfo, Subscription, SubscriptionOptions};
 use rospin_report::{Failure, number};
 
@@ -122,15 +121,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
             }
         }
     };
-    let executor = session.ros().executor().handle();
-    let running = async {
-        match options.timeout {
-            None => reading.await,
-            Some(limit) => executor.timeout(ClockKind::Steady, limit, reading).await.unwrap_or(Ok(())),
-        }
-    };
-    // Without an end of its own, the command is ended so.
-    if options.once { session.finish(running)? } else { session.wait(running)?.unwrap_or(Ok(())) }
+    session.read(reading, options.once, options.timeout)
 }
 
 /// Checks that messages of that type have the field.
