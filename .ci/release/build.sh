@@ -4,7 +4,8 @@
 #
 #   .ci/release/build.sh
 #
-# Needs `cargo zigbuild` (pip install -r .ci/release/tools.txt), which links for an old C library, and `cargo deb` (cargo install cargo-deb).
+# Needs `cargo zigbuild` (pip install -r .ci/release/tools.txt), which links for an old C library, CMake for Cyclone DDS, and `cargo deb`
+# (cargo install cargo-deb).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,7 +17,8 @@ folder="${CARGO_TARGET_DIR:-target}"
 built="$folder/$target/release"
 files="$folder/release-files"
 
-cargo zigbuild --locked --release -p rospin-cli --target "$target.$glibc"
+# With both middlewares: people who have no Rust look at robots. Their C and C++ is linked statically.
+cargo zigbuild --locked --release -p rospin-cli --features dds,zenoh,bridge,sqlite --target "$target.$glibc"
 needed=$(objdump -T "$built/rospin" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
 if [ "$(printf '%s\n' "GLIBC_$glibc" "$needed" | sort -V | tail -n 1)" != "GLIBC_$glibc" ]; then
     echo "build.sh: the program needs $needed" >&2

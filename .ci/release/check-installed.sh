@@ -52,6 +52,8 @@ deadline = "10 ms"
 SYSTEM
 check "simulate simulates" "$program" simulate system.toml --report simulation.html
 check "analyze proves" "$program" analyze system.toml
+network=(env ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST RMW_IMPLEMENTATION=rmw_cyclonedds_cpp)
+check "topic list asks the network" "${network[@]}" "$program" topic list
 # Returns false if none of the files has anything in it. Packages have other folders than archives, and compress pages.
 is_there() {
     local file
