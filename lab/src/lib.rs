@@ -32,7 +32,7 @@ use std::sync::OnceLock;
 
 pub use command::main;
 
-/// What Rust code of this process has done with the heap.
+/// Use of the heap by the Rust code of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapCounts {
     /// Number of allocations and reallocations so far.

@@ -46,7 +46,7 @@ struct Work {
     bonds: Vec<Weak<Bond>>,
     /// Rooms of queues that were full when a message came.
     rooms: Vec<Weak<Room>>,
-    /// What is dropped here: see [`Watch::let_go`].
+    /// Values for this thread to drop, see [`Watch::let_go`].
     leftovers: Vec<Arc<dyn Any + Send + Sync>>,
 }
 

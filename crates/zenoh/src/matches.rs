@@ -14,7 +14,8 @@ use crate::tokens::{Follower, Tokens};
 /// Matches of a publisher, subscription or client.
 pub(crate) struct Matched(Arc<Followed>);
 
-/// What is called with the key of each token that comes, with true, or goes, before the match counts.
+/// Function that is called before a token is counted: with the token's key, and true if it has come, false if it has
+/// gone.
 type Observe = Box<dyn Fn(&str, bool) + Send + Sync>;
 
 /// The tokens that are followed. The session's tokens know of it while there is a [`Matched`].

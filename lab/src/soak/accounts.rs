@@ -1,4 +1,4 @@
-//! What became of every message: heard, counted as lost, published to nobody, or sent to somebody who cannot count it.
+//! Fate of every message: heard, counted as lost, published to nobody, or sent to somebody who cannot count it.
 //!
 //! Each fate has a count of its own. The subscription counts what is missing between two messages. The publisher counts
 //! what it publishes while no subscription matches, and says so in the messages and in a file. The leading process
@@ -18,7 +18,7 @@ use super::words::{Heard, StationSnapshot, TOPICS};
 /// The most messages that a robot publishes on a topic in a second.
 const RATE: f64 = 20.0;
 
-/// What became of the messages of a topic, of all robots together.
+/// Fates of the messages of a topic, of all robots together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct TopicAccount {
     pub(super) published: i64,
@@ -31,7 +31,7 @@ pub(super) struct TopicAccount {
     pub(super) to_the_dead: i64,
     /// Sent while only one end knew the other.
     pub(super) one_sided: i64,
-    /// Of a latched topic: overtaken by later ones, which replace them.
+    /// Messages of a latched topic that were not heard: a later one takes the place of each, so nobody is owed them.
     pub(super) replaced: i64,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Accounts {
     /// By topic, start of the station, and robot: the number of messages that were counted as lost, and of matches.
     counted: [BTreeMap<(i64, usize), (i64, u64)>; 3],
     live: BTreeSet<i64>,
-    /// What every start had published when the station died; `None` while it lives.
+    /// Numbers of messages that each start of a robot had published when the station died; `None` while it lives.
     at_death: Option<BTreeMap<i64, [Published; 3]>>,
 }
 
@@ -110,12 +110,12 @@ impl Accounts {
 
     /// Notes how much a start of a robot had published, from its file. One that still runs has told it in the last
     /// rest, and publishes since then.
-    pub(super) fn note_published(&mut self, boot: i64, bytes: &[u8]) {
+    pub(super) fn note_published(&mut self, boot: i64, file: [Published; 3]) {
         if self.live.contains(&boot) {
             return;
         }
         let line = self.lines.entry(boot).or_default();
-        for (known, published) in line.published.iter_mut().zip(published(bytes)) {
+        for (known, published) in line.published.iter_mut().zip(file) {
             *known = known.max(published);
         }
     }
@@ -251,7 +251,7 @@ mod tests {
         accounts.note_station(false, at([[10, 1], [10, 2], [10, 0]]));
         accounts.note_station(true, at([[20, 4], [20, 5], [10, 0]]));
         accounts.note(3, &picture([ear(21, 50, 30, 4), ear(23, 50, 20, 5), ear(50, 50, 1, 0)]), &BTreeSet::from([3]));
-        accounts.note_published(2, &file([[60, 9], [50, 5], [50, 0]]));
+        accounts.note_published(2, super::published(&file([[60, 9], [50, 5], [50, 0]])));
         let totals = accounts.totals(2);
         // Outside are 1, 2, 11 to 20 and 51 to 60, of which nine are to nobody, and seven to the dead.
         let odom =
@@ -273,7 +273,7 @@ mod tests {
         let mut accounts = Accounts::default();
         let heard = Heard { boot: 2, first: 1, last: 9, count: 9, ..Heard::default() };
         accounts.lines.entry(2).or_default().heard[0].insert(1, heard);
-        accounts.note_published(2, &file([[8, 0], [0, 0], [0, 0]]));
+        accounts.note_published(2, published(&file([[8, 0], [0, 0], [0, 0]])));
         assert_eq!(accounts.too_many(2, Duration::from_secs(30)).len(), 1);
     }
 }

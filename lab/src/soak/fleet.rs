@@ -185,7 +185,7 @@ impl Fleet {
     }
 
     /// Returns the file in which the start of a robot writes how much it has published.
-    pub(super) fn published_file(&self, boot: i64) -> PathBuf {
+    fn published_file(&self, boot: i64) -> PathBuf {
         self.disks.root.join(format!("published-{boot}"))
     }
 
@@ -386,7 +386,7 @@ impl Fleet {
     }
 
     /// Returns all starts so far.
-    pub(super) fn all_boots(&self) -> impl Iterator<Item = i64> {
+    fn all_boots(&self) -> impl Iterator<Item = i64> {
         1..=self.boots
     }
 

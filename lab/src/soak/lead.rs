@@ -73,7 +73,7 @@ struct Lead<'a> {
     station: Option<(i64, StationSnapshot)>,
     robots: BTreeMap<usize, (i64, RobotSnapshot)>,
     roll: Option<Vec<RollAnswer>>,
-    /// What processes have said of their heaps, by start.
+    /// Use of the heap as each process told it, by start.
     heaps: BTreeMap<i64, Option<HeapUse>>,
     faults: BTreeMap<&'static str, FaultRow>,
     /// Seconds from healing until each subject was right, a figure for each rest.
@@ -432,10 +432,8 @@ impl Lead<'_> {
 
     fn outcome(mut self) -> Outcome {
         // Starts that ended, perhaps between two rests: their files say how much they had published.
-        for boot in self.fleet.all_boots() {
-            if let Ok(bytes) = std::fs::read(self.fleet.published_file(boot)) {
-                self.accounts.note_published(boot, &bytes);
-            }
+        for (boot, published) in self.fleet.published() {
+            self.accounts.note_published(boot, published);
         }
         for text in self.accounts.too_many(LATCHED, bound(self.middleware)) {
             self.found(text);

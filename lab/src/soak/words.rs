@@ -45,7 +45,7 @@ pub(super) enum Request {
     PublishOnce,
     /// Say what you have and see.
     Snapshot,
-    /// Of the station: ask every robot for everything once, and have it unload all components.
+    /// To the station: call each service and action of every robot once, and have it unload all components.
     RollCall,
     /// Say how much of the heap is in use.
     Heap,
@@ -201,7 +201,7 @@ pub(super) enum Fact {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(super) struct HeapUse {
     pub(super) all_bytes: u64,
-    /// Of them, those that Rust code has allocated.
+    /// Those of these bytes that Rust code has allocated.
     pub(super) rust_bytes: u64,
 }
 

@@ -16,7 +16,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Await, Burst, Callback, ExecutionTime, Executor, Group, Link, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
-use crate::common::{ms, pick, seeds, us};
+use crate::common::{self, ms, pick, seeds, us};
 
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
 /// Simulations of each system.
@@ -24,8 +24,7 @@ const RUNS: u64 = 6;
 
 /// Returns the number of systems of each policy: 10,000 in all with `ROSPIN_SYSTEMS=2000`.
 fn systems() -> u64 {
-    let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 30 } else { 200 })
+    common::systems(30, 200)
 }
 
 fn random(policy: &str, seed: u64) -> Scenario {

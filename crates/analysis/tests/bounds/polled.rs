@@ -10,7 +10,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
-use crate::common::{ms, pick, seeds};
+use crate::common::{self, ms, pick, seeds};
 use crate::starvation;
 
 const METHOD: &str = "ready sets of the wait set, by the activations that come before in them";
@@ -19,8 +19,7 @@ const RUNS: u64 = 12;
 
 /// Returns the number of systems of each wait set.
 fn systems() -> u64 {
-    let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 60 } else { 3_000 })
+    common::systems(60, 3_000)
 }
 
 fn random(policy: &str, seed: u64) -> Scenario {

@@ -10,7 +10,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Pattern, Scenario};
 use rospin_sim::Simulation;
 
-use crate::common::{ms, pick, seeds, us};
+use crate::common::{self, ms, pick, seeds, us};
 use crate::drawn;
 use crate::systems::shares;
 
@@ -22,8 +22,7 @@ const PHASES: u64 = 5;
 
 /// Returns how many systems there are of each policy and kind: 10,000 in all with `ROSPIN_SYSTEMS=1000`.
 fn systems() -> u64 {
-    let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 30 } else { 100 })
+    common::systems(30, 100)
 }
 
 /// Kinds of groups.

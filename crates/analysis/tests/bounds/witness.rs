@@ -13,7 +13,7 @@ use rospin_scenario::draw::Stream;
 use rospin_scenario::{ExecutionTime, Pattern, Scenario};
 use rospin_sim::{Outcome, Simulation};
 
-use crate::common::seeds;
+use crate::common::{self, seeds};
 use crate::several::{self, Kind};
 use crate::starvation;
 
@@ -29,8 +29,7 @@ const LONG: [u64; 2] = [100, 1_000];
 
 /// Returns the number of systems of each policy and kind.
 fn systems() -> u64 {
-    let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
-    given.unwrap_or(if cfg!(debug_assertions) { 1 } else { 5 })
+    common::systems(1, 5)
 }
 
 /// Returns the number of runs that are tried for each callback.
@@ -39,7 +38,7 @@ fn tries() -> u64 {
     given.unwrap_or(600)
 }
 
-/// What releases callbacks from outside: a timer, or messages.
+/// Source of releases from outside the system, by its number in the scenario.
 #[derive(Clone, Copy)]
 enum Source {
     Timer(usize),

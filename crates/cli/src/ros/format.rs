@@ -28,7 +28,7 @@ pub(crate) struct FormatOptions {
 
     /// Prints each message on one line, in braces
     #[arg(long)]
-    pub(crate) flow_style: bool,
+    flow_style: bool,
 }
 
 impl FormatOptions {

@@ -19,7 +19,8 @@ use crate::loaded::Loaded;
 /// Function that takes bytes for `to`. They are the caller's, and valid during the call.
 pub(super) type Take = unsafe extern "C" fn(to: *const c_void, bytes: *const u8, length: usize);
 
-/// What a library gives to the program that opens it. Its layout is that of C, and decided by its `version`.
+/// Table of functions that a library gives to the program that opens it. Its layout is that of C; the number `version`
+/// says which one.
 #[repr(C)]
 pub struct Exports {
     /// [`VERSION`] of the library. The first field of every version.

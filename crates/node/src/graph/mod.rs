@@ -217,8 +217,8 @@ impl Graph {
     }
 
     /// Sets the number of other programs of which the graph has everything: each has told which nodes it has, with their
-    /// publishers, subscriptions, servers and clients, and all of these have been entered. Wakes tasks that wait for a change; watchers
-    /// are not notified. A middleware whose programs do not tell that leaves the number at zero.
+    /// publishers, subscriptions, servers and clients, and all of these have been entered. Wakes tasks that wait for a
+    /// change; watchers are not notified. A middleware whose programs do not tell that leaves the number at zero.
     pub fn set_complete_programs(&self, count: usize) {
         let mut state = self.lock();
         state.complete_programs = count;

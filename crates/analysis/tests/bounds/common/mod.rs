@@ -17,6 +17,12 @@ pub(crate) fn replay(name: &str, seed: u64) -> String {
     format!("ROSPIN_TEST_SEED={seed} cargo test -p rospin-analysis --test bounds random::{name} -- --nocapture")
 }
 
+/// Returns the number of systems that a test draws: `ROSPIN_SYSTEMS`, or by default `debug` or `release` of them.
+pub(crate) fn systems(debug: u64, release: u64) -> u64 {
+    let given = std::env::var("ROSPIN_SYSTEMS").ok().and_then(|text| text.parse().ok());
+    given.unwrap_or(if cfg!(debug_assertions) { debug } else { release })
+}
+
 /// A kind of system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
