@@ -1,6 +1,7 @@
 //! The state of an accelerator behind its lock: clients, requests, lanes. Pure: it calls neither the device nor user
 //! code.
 
+mod client;
 mod ends;
 mod pool;
 mod requests;
@@ -13,12 +14,14 @@ use rospin_engine::{ForeignWaker, RecordedScheduler};
 use smallvec::SmallVec;
 
 use crate::backend::Launch;
-use crate::client::{ClientId, ClientState};
 use crate::options::{AcceleratorOptions, ClientOptions};
 use crate::request::Segment;
 use crate::statistics::Statistics;
 
+use client::ClientState;
 use pool::Pool;
+
+pub(crate) use client::ClientId;
 pub(crate) use requests::Slot;
 
 /// Calls that a change of the state asks for. [`Shared::perform`](crate::accelerator::Shared::perform) makes them

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use rospin_engine::ExecutorHandle;
 use rospin_node::{Node, NodeError, NodeName, NodeOptions, Ros};
 
-use crate::ending::{ContainerHandle, Ending};
-use crate::library::{self, Opened};
+use crate::ending::ContainerHandle;
 
 /// The handles that keep a component alive, or the reason why it did not start.
 pub(crate) type Started = Result<Box<dyn Any + Send>, Box<dyn Error + Send + Sync>>;
@@ -88,15 +87,9 @@ impl Components {
         self
     }
 
-    /// Returns the library that has the component of a package; `None` if there is no such package.
-    ///
-    /// # Errors
-    /// If the package has no such component, or the library cannot be used. The error is the reason for who asks.
-    pub(crate) fn library(&self, package: &str, plugin: &str, ending: &Arc<Ending>) -> Result<Option<Opened>, String> {
-        match library::find(&self.prefixes, package, plugin)? {
-            Some(file) => Opened::open(&file, ending).map(Some),
-            None => Ok(None),
-        }
+    /// Returns the folders of [`libraries_in`](Self::libraries_in).
+    pub(crate) fn prefixes(&self) -> &[PathBuf] {
+        &self.prefixes
     }
 
     /// Returns the names of the registered components' types, sorted.

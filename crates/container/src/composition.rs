@@ -10,6 +10,7 @@ use rospin_node::interfaces::rcl_interfaces::Parameter;
 use rospin_node::{Node, NodeName, NodeOptions, ParameterSetting, ParameterValue, Ros, Service, ServiceError};
 
 use crate::components::Components;
+use crate::library::{self, Opened};
 use crate::loaded::{LoadError, Loaded, NewComponent};
 
 /// Reason of requests to a container that has ended.
@@ -102,10 +103,11 @@ fn load_from_library(
     let plugin = &request.plugin_name;
     let missing = |reason: &str| format!("Failed to find class with the requested plugin name: {reason}");
     let loaded = loaded.upgrade().ok_or(GONE)?;
-    let found = components.library(&request.package_name, plugin, loaded.ending());
-    let library = found.map_err(|reason| missing(&reason))?.ok_or_else(|| {
+    let found = library::find(components.prefixes(), &request.package_name, plugin);
+    let file = found.map_err(|reason| missing(&reason))?.ok_or_else(|| {
         missing(&format!("the program has no component `{plugin}`; known are: {}", components.known()))
     })?;
+    let library = Opened::open(&file, loaded.ending()).map_err(|reason| missing(&reason))?;
     let (node, component) = library.load(request)?;
     Ok((loaded.adopt(node.clone(), Box::new(component)), node))
 }

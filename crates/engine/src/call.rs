@@ -11,7 +11,7 @@ use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
 use crate::current::{self, Running, SpinningThread, holds};
-use crate::incident::contain_and_log;
+use crate::panics::contain_and_log;
 use crate::shared::Shared;
 use crate::sleep::{Sleep, SleepError};
 use crate::waits::{Answered, GroupKey, Progress, Wait, Waits};

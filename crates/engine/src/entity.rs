@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::changes::Ticket;
 use crate::group_core::GroupCore;
-use crate::incident::{IncidentKind, caught};
+use crate::incident::IncidentKind;
 use crate::loss::{LossCause, LossCounters};
 use crate::membership::{Membership, TimerShared};
+use crate::panics::caught;
 use crate::source::Closer;
 use crate::state::State;
 

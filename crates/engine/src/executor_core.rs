@@ -9,7 +9,7 @@ use std::time::Duration;
 use rospin_core::trace::Trace;
 
 use crate::changes::{CHANGES_A_STEP, Changes, Ticket};
-use crate::incident::contain;
+use crate::panics::contain;
 use crate::recorder::Recorded;
 use crate::shared::Shared;
 use crate::state::State;

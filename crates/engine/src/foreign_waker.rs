@@ -3,7 +3,7 @@
 use std::fmt;
 use std::task::Waker;
 
-use crate::incident::contain_and_log;
+use crate::panics::contain_and_log;
 
 /// Waker of other code. If it panics when it is woken or dropped, that panic ends here and is logged.
 ///

@@ -1,12 +1,6 @@
 //! Incidents: panics and errors of callbacks and sources, and the reactions of their groups.
 
-use rospin_core::recording::Event;
-
-use crate::recorder::Scribe;
-use crate::shared::Shared;
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,92 +131,3 @@ pub(crate) type MissReporter = Arc<dyn Fn(&MissedDeadline) + Send + Sync>;
 
 /// Function that is called for each incident.
 pub(crate) type Reporter = Arc<dyn Fn(&Incident) + Send + Sync>;
-
-/// A reporter for errors that an entity's callback returns: see
-/// [`CallbackGroup::failures`](crate::CallbackGroup::failures).
-#[derive(Clone)]
-pub struct Failures {
-    report: Reporter,
-    scribe: Scribe,
-    /// The number of the executor in recordings.
-    executor: u16,
-    /// The names of the executor, the group and the entity.
-    of: Arc<(String, String, String)>,
-}
-
-impl Failures {
-    pub(crate) fn new(report: Reporter, executor: &Shared, group: &str, entity: &str) -> Self {
-        let of = Arc::new((executor.name.clone(), group.to_owned(), entity.to_owned()));
-        Self { report, scribe: executor.scribe.clone(), executor: executor.number.get(), of }
-    }
-
-    /// Reports an [`Incident`] of the kind [`Failed`](IncidentKind::Failed). Allocates, and calls the function that
-    /// [`ContextOptions::on_incident`](crate::ContextOptions::on_incident) was given. A panic of that function is
-    /// logged.
-    pub fn report(&self, reason: impl fmt::Display) {
-        // `u64::MAX` stands for the callback that the calling thread runs.
-        self.tell(u64::MAX, IncidentKind::Failed(reason.to_string()));
-    }
-
-    /// Reports an incident of the entity that recordings know by that number.
-    pub(crate) fn tell(&self, entity_number: u64, kind: IncidentKind) {
-        let (executor, group, entity) = (*self.of).clone();
-        let index = kind.index();
-        self.scribe.note(|| Event::Incident { executor: self.executor, entity: entity_number, kind: index });
-        let incident = Incident { executor, group, entity, kind };
-        contain_and_log("the function for incidents", || (self.report)(&incident));
-    }
-}
-
-impl fmt::Debug for Failures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Failures").field("entity", &self.of.2).finish_non_exhaustive()
-    }
-}
-
-/// Returns the message of a panic.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    if let Some(message) = payload.downcast_ref::<&str>() {
-        (*message).to_owned()
-    } else if let Some(message) = payload.downcast_ref::<String>() {
-        message.clone()
-    } else {
-        "(a value that is not text)".to_owned()
-    }
-}
-
-/// Runs user code other than a callback. Returns `None` if it panicked: the panic hook has reported that, and it must
-/// not take the executor down.
-pub(crate) fn contain<R>(user_code: impl FnOnce() -> R) -> Option<R> {
-    caught(user_code).ok()
-}
-
-/// Does what [`contain`] does, and logs a panic: `what` names the code.
-pub(crate) fn contain_and_log<R>(what: impl fmt::Display, user_code: impl FnOnce() -> R) -> Option<R> {
-    let message = match caught(user_code) {
-        Ok(result) => return Some(result),
-        Err(message) => message,
-    };
-    // A logger is foreign code, too.
-    contain(|| log::error!(target: "rospin", "{what} panicked: {message}"));
-    None
-}
-
-/// Runs user code. If it panics, returns the panic's message.
-pub(crate) fn caught<R>(user_code: impl FnOnce() -> R) -> Result<R, String> {
-    match catch_unwind(AssertUnwindSafe(user_code)) {
-        Ok(result) => Ok(result),
-        Err(panic) => Err(end_of_panic(panic)),
-    }
-}
-
-/// Drops a panic, and returns its message.
-#[cold]
-fn end_of_panic(panic: Box<dyn Any + Send>) -> String {
-    let message = panic_message(&*panic);
-    // The panic's payload may panic when it is dropped, and so may that panic's payload: it is leaked then.
-    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(another);
-    }
-    message
-}

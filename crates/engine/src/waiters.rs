@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use futures_channel::oneshot;
 
-use crate::incident::contain_and_log;
+use crate::panics::contain_and_log;
 
 /// A list of tasks that wait until some data changes. It is kept beside the data, behind the same lock.
 ///

@@ -2,15 +2,13 @@
 
 use rospin_measure::stats::Summary;
 
+use super::bounds::bounds;
 use super::comparison::Comparison;
 use super::overhead::Overhead;
 use super::runner::RunResult;
 use super::topics;
-use super::topics::{PERIODS_MS, TOPICS};
+use super::topics::{PERCENT, PERIODS_MS, TOPICS};
 use super::variant::Variant;
-
-/// Percentile that is compared with deadlines.
-pub(crate) const PERCENT: f64 = 99.0;
 
 /// Figures of one topic in one run of one variant.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +106,7 @@ impl Bounds {
     /// Calculates the bounds for the load and the overhead of a comparison.
     pub(crate) fn of(comparison: &Comparison) -> Self {
         let work = topics::work(comparison.settings.load_percent);
-        let ms = |overhead| topics::bounds(work, overhead).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
+        let ms = |overhead| bounds(work, overhead).map(|bound| bound.map(|bound| bound.as_secs_f64() * 1e3));
         Self { plain_ms: ms(Overhead::default()), real_ms: comparison.overhead.map_or([None; TOPICS], ms) }
     }
 }

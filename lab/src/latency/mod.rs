@@ -6,6 +6,7 @@
 //! (rospin); messages go over `transport`. `figures` calculates percentiles and bounds, and `table`, `verdict`, `json`
 //! and `report` show them. `virtual_time` is what needs no measuring.
 
+mod bounds;
 mod comparison;
 mod engine;
 mod figures;

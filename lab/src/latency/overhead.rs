@@ -5,11 +5,10 @@ use std::time::Duration;
 use rospin_measure::stats::percentile;
 use serde::Serialize;
 
-use super::figures::PERCENT;
 use super::runner::{RunError, RunResult, Runner};
 use super::settings::Settings;
-use super::topics::{self, PERIODS_MS};
-use super::verdict::OURS;
+use super::topics::{self, PERCENT, PERIODS_MS};
+use super::variant::OURS;
 
 /// The load of the callbacks while the overhead is measured: so little that messages do not wait for each other.
 const LOAD_PERCENT: f64 = 0.1;

@@ -9,7 +9,8 @@ use rospin_report::number;
 use rospin_report::svg::{FONT, INK, PlotError, draw};
 
 use super::comparison::Comparison;
-use super::figures::{Bounds, PERCENT, deadline_ms, standings};
+use super::figures::{Bounds, deadline_ms, standings};
+use super::topics::PERCENT;
 use super::variant::Variant;
 
 const WIDTH: u32 = 900;

@@ -6,6 +6,9 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
 
+/// rospin's variant that is compared with the analysis and with the paper's proposal.
+pub(super) const OURS: Variant = Variant::real_time(Structure::RospinRt);
+
 /// Structure of a subscriber.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]

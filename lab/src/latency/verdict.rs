@@ -3,10 +3,8 @@
 use super::comparison::Comparison;
 use super::figures::{Row, Standing, rows, standings};
 use super::runner::RunResult;
-use super::variant::{Structure, Variant};
+use super::variant::{OURS, Structure, Variant};
 
-/// rospin's variant that is compared with the analysis and with the paper's proposal.
-pub(super) const OURS: Variant = Variant::real_time(Structure::RospinRt);
 /// The variant that the paper proposes.
 const PROPOSED: Variant = Variant::real_time(Structure::FuturesRt);
 /// Difference below which two latencies are the same, in percent of the proposal's. Two latencies are also the same if

@@ -2,9 +2,8 @@
 
 use rospin_core::Instant;
 
-use super::{Actions, Running, State};
+use super::{Actions, ClientId, Running, State};
 use crate::backend::Ended;
-use crate::client::ClientId;
 use crate::options::OnOverrun;
 use crate::request::{Outcome, RequestError};
 

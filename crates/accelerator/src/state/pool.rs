@@ -5,7 +5,7 @@ use std::ops::Range;
 use rospin_core::{EntityId, EntityKind, EntitySpec, GroupId, GroupKind, Instant, Scheduler};
 use rospin_engine::RecordedScheduler;
 
-use crate::client::ClientState;
+use super::client::ClientState;
 use crate::options::{ClientOptions, Discipline};
 
 /// Lanes with their clients, and the order of these.

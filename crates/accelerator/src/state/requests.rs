@@ -6,8 +6,7 @@ use std::vec::IntoIter;
 use rospin_core::Instant;
 use rospin_engine::ForeignWaker;
 
-use super::{Actions, State, next_of};
-use crate::client::ClientId;
+use super::{Actions, ClientId, State, next_of};
 use crate::request::{Outcome, Request, RequestError, Segment, SubmitError};
 
 /// A request. Its slot is free once neither its future nor its client's queue has it.

@@ -15,8 +15,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::shared::REFUSED;
 use super::shared::Shared;
-use super::start::REFUSED;
 use super::watchers::lock;
 use crate::ros::is_hidden;
 

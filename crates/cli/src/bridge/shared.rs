@@ -16,6 +16,10 @@ use super::watchers::{Watcher, Watchers, lock};
 use crate::bag::places;
 use crate::ros::Session;
 
+/// The sentence for a watcher that may change nothing.
+pub(super) const REFUSED: &str = "this connection may only watch; begin `rospin bridge` with --token, and connect with \
+                                  the token in the address, as in ws://robot:8765/?token=...";
+
 /// Receiver of sentences for the user.
 pub(super) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 

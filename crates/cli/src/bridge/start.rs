@@ -18,10 +18,6 @@ use crate::bag::to_stderr;
 use crate::ros::{Discovery, Session};
 use crate::top;
 
-/// The sentence for a watcher that may change nothing.
-pub(super) const REFUSED: &str = "this connection may only watch; begin `rospin bridge` with --token, and connect with \
-                                  the token in the address, as in ws://robot:8765/?token=...";
-
 /// Threads that serve watchers.
 const THREADS: usize = 2;
 

@@ -14,7 +14,7 @@ use std::task::Waker;
 use rospin_core::{ClockKind, Instant};
 
 use crate::clock::Clock;
-use crate::incident::contain;
+use crate::panics::contain;
 use crate::source::{Notifier, Pending, Source, TakeError};
 use crate::work::{Callback, Label};
 

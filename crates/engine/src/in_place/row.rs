@@ -25,9 +25,9 @@ use rospin_core::{Instant, ThreadIndex};
 use crate::body::{AnyPayload, Ran, RunContext};
 use crate::lock_free::inbox::Inbox;
 use crate::lock_free::prefetch::{prefetch, prefetch_at};
-use crate::spin::Run;
 use crate::state::State;
 use crate::work::Callback;
+use crate::work::Run;
 
 /// The number of entities from which on their data are prefetched. Few are many in a model checker, so that its small
 /// programs go both ways.

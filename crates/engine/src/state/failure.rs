@@ -13,8 +13,8 @@ use crate::incident::{Incident, IncidentKind, OnPanic};
 use crate::loss::LossCause;
 use crate::shared::Shared;
 use crate::source::TakeError;
-use crate::spin::Run;
 use crate::work::Label;
+use crate::work::Run;
 
 impl State {
     /// Gives back a run that failed, ends its activation, and [judges](Self::judge) the failure, also if a policy or a

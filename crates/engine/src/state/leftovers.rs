@@ -8,7 +8,8 @@ use rospin_core::{Activation, Instant, Scheduler};
 
 use super::State;
 use crate::changes::CHANGES_A_STEP;
-use crate::incident::{Incident, MissedDeadline, contain_and_log};
+use crate::incident::{Incident, MissedDeadline};
+use crate::panics::contain_and_log;
 use crate::shared::Shared;
 use crate::work::{Callback, Label};
 

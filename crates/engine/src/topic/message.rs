@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use rospin_core::Instant;
 
-use crate::incident::contain_and_log;
 use crate::lock_free::owning::OwningPointer;
+use crate::panics::contain_and_log;
 
 /// A pointer by which topics share a message: an [`Arc`], or a [`Mixed`](super::Mixed).
 ///

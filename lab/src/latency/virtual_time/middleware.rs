@@ -9,9 +9,9 @@ use rospin_scenario::{Scenario, ScenarioError};
 use rospin_sim::{Simulation, SimulationError};
 use serde::Serialize;
 
-use super::super::figures::{PERCENT, deadline_ms};
+use super::super::figures::deadline_ms;
 use super::super::threads::{BELOW_PRIORITY, SAMPLING_PRIORITY, callback_priority};
-use super::super::topics::{self, TOPICS, period, phase};
+use super::super::topics::{self, PERCENT, TOPICS, period, phase};
 
 /// Processor time of the middleware's threads for a message. It is assumed, and of the size that DDS takes.
 pub(super) const RECEIVES: Duration = Duration::from_micros(50);

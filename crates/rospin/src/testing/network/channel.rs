@@ -11,8 +11,7 @@ use bytes::Bytes;
 use rospin_engine::Instant;
 use rospin_node::{Packet, Publication};
 
-use super::server::Asked;
-use super::state::{EndId, Event, HostId, Part, State};
+use super::state::{Asked, EndId, Event, HostId, Part, State};
 
 /// The most samples that one heartbeat sends again.
 const RESENT_MAX: usize = 64;

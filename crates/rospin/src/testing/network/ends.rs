@@ -18,7 +18,7 @@ use super::SimulatedNetwork;
 use super::channel::Sample;
 use super::discovery::KEEP_ALL;
 use super::server::Requests;
-use super::state::{End, EndId, HostId, Part, of_type};
+use super::state::{End, EndId, HostId, Part, gid_of, of_type};
 
 /// A host as the middleware of its nodes.
 pub(super) struct HostMiddleware {
@@ -216,13 +216,6 @@ struct HostPublisher {
     /// Number of the last message.
     last: AtomicU64,
     clock: Clock,
-}
-
-/// Returns the id of a publisher or client.
-pub(super) fn gid_of(id: EndId) -> Gid {
-    let mut bytes = [0; 16];
-    bytes[8..].copy_from_slice(&id.to_be_bytes());
-    Gid::new(bytes)
 }
 
 impl Matches for HostPublisher {

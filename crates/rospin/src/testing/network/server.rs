@@ -6,15 +6,8 @@ use rospin_node::{Refused, ReplyEnd, RequestId, RequestInbox};
 
 use super::SimulatedNetwork;
 use super::channel::Sample;
-use super::ends::{OwnedEnd, gid_of};
-use super::state::EndId;
-
-/// A request in the queue of a server.
-pub(super) struct Asked {
-    pub(super) client: EndId,
-    pub(super) number: i64,
-    pub(super) payload: Bytes,
-}
+use super::ends::OwnedEnd;
+use super::state::{Asked, EndId, gid_of};
 
 /// Source of a server's requests.
 pub(super) struct Requests {

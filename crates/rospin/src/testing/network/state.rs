@@ -7,12 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::{Instant, Waiters};
-use rospin_node::{Calls, EndEvents, Endpoint, EndpointKind, Graph, Inlet, Qos, RequestInlet, TypeName};
+use rospin_node::{Calls, EndEvents, Endpoint, EndpointKind, Gid, Graph, Inlet, Qos, RequestInlet, TypeName};
 
 use super::channel::{Channel, Key, Sample};
-use super::ends::gid_of;
 use super::rng::Rng;
-use super::server::Asked;
 use super::{LinkOptions, NetworkCounts};
 
 /// Number of a host's name. A host that is started again under its name is at the same place.
@@ -21,6 +19,13 @@ pub(super) type Place = u32;
 pub(super) type HostId = u32;
 /// Number of a node, publisher, subscription, server or client.
 pub(super) type EndId = u64;
+
+/// Returns the id of a publisher or client.
+pub(super) fn gid_of(id: EndId) -> Gid {
+    let mut bytes = [0; 16];
+    bytes[8..].copy_from_slice(&id.to_be_bytes());
+    Gid::new(bytes)
+}
 
 /// What is done once the state is unlocked, because it calls other code.
 type Effect = Box<dyn FnOnce() + Send>;
@@ -52,6 +57,13 @@ pub(super) struct Sight {
     pub(super) is_ending: bool,
     /// Times at which the last news of its writers, and of its readers, is learned.
     pub(super) last_news: [Instant; 2],
+}
+
+/// A request in the queue of a server.
+pub(super) struct Asked {
+    pub(super) client: EndId,
+    pub(super) number: i64,
+    pub(super) payload: Bytes,
 }
 
 /// What an end is for.
