@@ -21,7 +21,7 @@ use crate::shared::Shared;
 /// Everything else, such as discovery, services and messages to other machines, is that of the middleware.
 pub struct Local<M> {
     inner: M,
-    /// `None` if the middleware does not tell which network it is in.
+    /// `None` if the middleware does not tell which network it is in, or there is no shared memory.
     shared: Option<Arc<Shared>>,
 }
 
@@ -32,12 +32,29 @@ impl<M: Middleware> Local<M> {
     /// # Errors
     /// If the files of shared memory, in `/dev/shm` and `/tmp`, cannot be created.
     pub fn over(inner: M, options: LocalOptions) -> Result<Self, LocalError> {
+        let shared = Self::shared_for(&inner, options)?;
+        Ok(Self { inner, shared })
+    }
+
+    /// Returns the local path for a middleware; `None` if that does not tell which network it is in.
+    fn shared_for(inner: &M, options: LocalOptions) -> Result<Option<Arc<Shared>>, LocalError> {
         let network = inner.network();
         if network.is_empty() {
-            return Ok(Self { inner, shared: None });
+            return Ok(None);
         }
         let shared = Shared::new(options, &network, inner.graph().matches_qos())?;
-        Ok(Self { inner, shared: Some(Arc::new(shared)) })
+        Ok(Some(Arc::new(shared)))
+    }
+
+    /// Adds the local path as [`over`](Self::over) does. If there is no shared memory, as in some containers, logs why,
+    /// and leaves all messages to the middleware.
+    #[must_use]
+    pub fn over_if_possible(inner: M, options: LocalOptions) -> Self {
+        let shared = Self::shared_for(&inner, options).unwrap_or_else(|error| {
+            log::warn!(target: "rospin", "large messages take the middleware: {error}");
+            None
+        });
+        Self { inner, shared }
     }
 
     /// Returns a [`Ros`] that creates nodes of this middleware, whose callbacks run on executors of `context`.

@@ -95,6 +95,8 @@ fn create_node() -> Result<iceoryx2::node::Node<Ipc>, LocalError> {
 impl Shared {
     pub(crate) fn new(options: LocalOptions, network: &str, matches_qos: bool) -> Result<Self, LocalError> {
         create_root()?;
+        // It also warns of what processes that were killed have left, which is removed below.
+        set_log_level_from_env_or(LogLevel::Error);
         let node = create_node()?;
         let node_id = node.id().value();
         // Processes of two network namespaces may have the same shared memory, but are two hosts to a middleware.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 
 use rospin_engine::{Context, ContextOptions, DeploymentError};
+#[cfg(any(feature = "dds", feature = "zenoh"))]
+use rospin_node::Middleware;
 use rospin_node::{Ros, RosArguments, RosArgumentsError};
 
 use crate::live::open_live_door;
@@ -130,7 +132,9 @@ pub enum InitError {
 /// - Lets `rospin top` and `rospin trace record --pid` see what the program does, see [`open_live_door`].
 /// - Compares the program with its system file if `ROSPIN_SYSTEM` names one, see [`monitor_from_env`].
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
-/// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with.
+/// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with. With the
+///   feature `shared_memory`, large messages stay in memory that the processes of a machine share; where there is none,
+///   the log says why, and the middleware has all messages.
 /// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the
 ///   process at once.
 ///
@@ -171,6 +175,14 @@ pub fn init_with(options: ContextOptions, middleware: Middlewares, arguments: Ro
     Ok(ros)
 }
 
+/// Returns a [`Ros`] over that middleware, with shared memory for large messages if it is built in.
+#[cfg(any(feature = "dds", feature = "zenoh"))]
+fn over(context: &Context, middleware: impl Middleware) -> Ros {
+    #[cfg(feature = "shared_memory")]
+    let middleware = rospin_local::Local::over_if_possible(middleware, rospin_local::LocalOptions::new());
+    Ros::over(context, middleware)
+}
+
 #[cfg(feature = "dds")]
 fn dds(context: &Context, enclave: Option<&str>) -> Result<Ros, InitError> {
     use rospin_dds::{Domain, DomainOptions};
@@ -181,7 +193,7 @@ fn dds(context: &Context, enclave: Option<&str>) -> Result<Ros, InitError> {
         options = options.enclave(enclave);
     }
     let domain = context.start_threads("dds", || Domain::join(options)).map_err(|error| failed(error.into()))?;
-    Ok(Ros::over(context, domain))
+    Ok(over(context, domain))
 }
 
 #[cfg(not(feature = "dds"))]
@@ -196,7 +208,7 @@ fn zenoh(context: &Context) -> Result<Ros, InitError> {
     let failed = |source| InitError::Middleware { middleware: Middlewares::Zenoh, source };
     let options = SessionOptions::from_env().map_err(|error| failed(error.into()))?;
     let session = context.start_threads("zenoh", || Session::open(options)).map_err(|error| failed(error.into()))?;
-    Ok(Ros::over(context, session))
+    Ok(over(context, session))
 }
 
 #[cfg(not(feature = "zenoh"))]

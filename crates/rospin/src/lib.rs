@@ -86,7 +86,8 @@
 //! # Middlewares
 //!
 //! Nodes of one process communicate without a network. With the feature `dds` or `zenoh` they also communicate with
-//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`].
+//! other processes. `RMW_IMPLEMENTATION` selects the middleware, as for every ROS 2 program. See [`init`]. With the
+//! feature `shared_memory`, images and point clouds stay in memory that the processes of a machine share.
 //! [`middleware`] is for those who write another one.
 //!
 //! A handle owns its entity: a subscription ends when its handle is dropped. Keep the handle for as long as the
@@ -134,6 +135,9 @@ pub use rospin_accelerator as accelerator;
 /// Nodes over DDS: options beyond those of [`init`].
 #[cfg(feature = "dds")]
 pub use rospin_dds as dds;
+/// Images and point clouds between processes of one machine without a copy: options beyond those of [`init`].
+#[cfg(feature = "shared_memory")]
+pub use rospin_local as shared_memory;
 /// An accelerator of several processes: its server, and its clients.
 #[cfg(feature = "accelerator")]
 pub use rospin_remote as remote_accelerator;

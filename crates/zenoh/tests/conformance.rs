@@ -1,4 +1,5 @@
-//! The conformance suite over Zenoh, on the loopback interface: in one session, and between two.
+//! The conformance suite over Zenoh, on the loopback interface: in one session, between two, and between two that share
+//! memory, as two processes of a machine may do.
 
 mod common;
 
@@ -6,13 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use common::{Place, guest_options, isolated};
 use rospin_engine::{Context, ExecutorHandle};
+use rospin_local::{Local, LocalOptions};
 use rospin_testkit::conformance::Fixture;
 use rospin_zenoh::{OpenError, Ros, Session};
 
 /// An address of its own. Whoever joins first is found there by the others.
-struct Loopback<const APART: bool>(Mutex<Option<Place>>);
+struct Loopback<const APART: bool, const SHARES: bool>(Mutex<Option<Place>>);
 
-impl<const APART: bool> Fixture for Loopback<APART> {
+impl<const APART: bool, const SHARES: bool> Fixture for Loopback<APART, SHARES> {
     const APART: bool = APART;
 
     fn deviation(case: &str) -> Option<&'static str> {
@@ -47,6 +49,10 @@ impl<const APART: bool> Fixture for Loopback<APART> {
                 session
             }
         };
+        if SHARES {
+            let options = LocalOptions::new().with_all_types();
+            return Local::over(session, options).expect("shared memory").ros(context);
+        }
         session.ros(context)
     }
 }
@@ -65,9 +71,13 @@ fn host() -> (Place, Session) {
 }
 
 mod in_one_session {
-    rospin_testkit::conformance!(crate::Loopback<false>);
+    rospin_testkit::conformance!(crate::Loopback<false, false>);
 }
 
 mod between_two_sessions {
-    rospin_testkit::conformance!(crate::Loopback<true>);
+    rospin_testkit::conformance!(crate::Loopback<true, false>);
+}
+
+mod between_two_that_share_memory {
+    rospin_testkit::conformance!(crate::Loopback<true, true>);
 }
