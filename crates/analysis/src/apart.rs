@@ -13,7 +13,6 @@
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
-use crate::global::at_once;
 use crate::known::Known;
 use crate::system::Policy;
 use crate::uniprocessor::group_window;
@@ -34,7 +33,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
         return None;
     }
     let alone = plan.mates.is_empty();
-    if alone && at_once(known, callback)? <= u64::from(plan.in_flight) {
+    if alone && known.at_once(callback)? <= u64::from(plan.in_flight) {
         return Some(plan.cost());
     }
     if alone && plan.in_flight > 1 {
@@ -55,7 +54,7 @@ pub(crate) fn busy_at_most(known: &Known<'_>, executor: usize) -> u64 {
             continue;
         }
         let may = u64::from(plan.in_flight);
-        let most = if plan.mates.is_empty() { at_once(known, callback).unwrap_or(may).min(may) } else { 1 };
+        let most = if plan.mates.is_empty() { known.at_once(callback).unwrap_or(may).min(may) } else { 1 };
         count = count.saturating_add(most);
     }
     count

@@ -99,6 +99,18 @@ impl Arrivals {
         }
     }
 
+    /// Returns by how many arrivals an interval can have more than one that is this much shorter, at most.
+    pub(crate) fn more(&self, longer: u64) -> u64 {
+        match self {
+            Self::Repeated { gap, burst, .. } => longer.div_ceil(*gap).saturating_mul(*burst),
+            Self::Once { .. } => 0,
+            Self::Listed { spans, .. } => spans.partition_point(|span| *span < longer) as u64,
+            Self::Curved { curve, .. } => curve.number(longer),
+            Self::Joined { inputs, .. } => inputs.iter().map(|input| input.more(longer)).max().unwrap_or(0),
+            Self::Sum(parts) => parts.iter().fold(0, |sum, part| sum.saturating_add(part.more(longer))),
+        }
+    }
+
     /// Returns the number of arrivals per nanosecond in the long run.
     pub(crate) fn rate(&self) -> f64 {
         match self {

@@ -47,12 +47,7 @@ pub(crate) fn bound(known: &Known<'_>, callback: usize) -> Option<u64> {
 /// Returns true if activations of a callback wait for threads only.
 fn is_free(known: &Known<'_>, callback: usize) -> bool {
     let plan = &known.system.callbacks[callback];
-    plan.mates.is_empty() && at_once(known, callback).is_some_and(|count| count <= u64::from(plan.in_flight))
-}
-
-/// Returns how many activations of a callback can be under way at once, waiting or not; `None` if that has no bound.
-pub(crate) fn at_once(known: &Known<'_>, callback: usize) -> Option<u64> {
-    Some(known.arrivals[callback].as_ref()?.number(known.responses[callback]?))
+    plan.mates.is_empty() && known.at_once(callback).is_some_and(|count| count <= u64::from(plan.in_flight))
 }
 
 /// Returns the bound by fixed priorities, for any groups of the other callbacks: it considers an interval that begins
@@ -76,7 +71,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
         }
     }
     blocking.sort_unstable_by(|one, other| other.cmp(one));
-    let earlier = at_once(known, callback)?.saturating_sub(1);
+    let earlier = known.at_once(callback)?.saturating_sub(1);
     let fixed = blocking.iter().take(executor.threads as usize).sum::<u64>() + earlier * plan.cost();
     let weight = 2 * before.len() as u64 + 1;
     let start = known.fixed_point(plan.executor, 1, weight, |start| {
@@ -89,7 +84,7 @@ fn from_release(known: &Known<'_>, callback: usize) -> Option<u64> {
 /// Yields `time` once for each activation of the callback that may run at once on `threads` threads.
 fn copies(known: &Known<'_>, callback: usize, time: u64, threads: u64) -> impl Iterator<Item = u64> {
     let most = threads.min(u64::from(known.system.callbacks[callback].in_flight));
-    let count = at_once(known, callback).unwrap_or(most).min(most);
+    let count = known.at_once(callback).unwrap_or(most).min(most);
     std::iter::repeat_n(time, count as usize)
 }
 

@@ -66,23 +66,30 @@ impl Relation {
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     arrivals: Arrivals,
-    response: u64,
+    /// Bound of the response time.
+    response: Option<u64>,
+    /// Largest number of activations that wait or have begun at one time.
+    held: Option<u64>,
+    /// True if only one activation runs at a time.
+    is_serial: bool,
     cost: u64,
     /// Limit of the releases that count, as in [`Relation::before`].
     before: Option<i64>,
 }
 
 impl Work {
-    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its arrivals or its
-    /// response time.
+    /// Returns the work of a callback whose activations take `cost` each; `None` if nothing bounds its arrivals, or how
+    /// many activations are left from before.
     pub(crate) fn of(known: &Known<'_>, callback: usize, cost: u64) -> Option<Self> {
         let arrivals = known.arrivals[callback].clone()?;
-        Some(Self { arrivals, response: known.responses[callback]?, cost, before: None })
+        let (response, held) = (known.responses[callback], known.held(callback));
+        let is_serial = known.system.callbacks[callback].in_flight == 1;
+        (response.is_some() || held.is_some()).then_some(Self { arrivals, response, held, is_serial, cost, before: None })
     }
 
     /// Returns the work of the receive thread, which handles a message within the time `response`.
     pub(crate) const fn received(arrivals: Arrivals, response: u64, cost: u64) -> Self {
-        Self { arrivals, response, cost, before: None }
+        Self { arrivals, response: Some(response), held: None, is_serial: false, cost, before: None }
     }
 
     /// Returns this work with only those activations that come before, by `relation`.
@@ -94,7 +101,10 @@ impl Work {
     pub(crate) fn count(&self, length: u64) -> u64 {
         let length = length.max(1) as i64;
         let until = self.before.map_or(length, |before| length.min(before.saturating_add(1)));
-        self.arrivals.number(self.response.saturating_add_signed(until))
+        let by_response = self.response.map(|response| self.arrivals.number(response.saturating_add_signed(until)));
+        let released = self.arrivals.number(u64::try_from(until).unwrap_or(0));
+        let by_queue = self.held.map(|held| released.saturating_add(held));
+        by_response.into_iter().chain(by_queue).min().unwrap_or(u64::MAX)
     }
 
     /// Returns the longest time for which this work can run in an interval of this length.
@@ -102,10 +112,12 @@ impl Work {
     /// For activations that come one at a time: the interval begins with one that runs as late as it may, those after
     /// it run as early as they can (Bertogna and Cirinei, RTSS 2007).
     pub(crate) fn total(&self, length: u64) -> u64 {
-        let counted = self.count(length) * self.cost;
-        match self.arrivals {
-            Arrivals::Repeated { gap, jitter, burst: 1 } if self.cost <= gap && self.cost <= self.response => {
-                let room = length + jitter + self.response - self.cost;
+        let counted = self.count(length).saturating_mul(self.cost);
+        match (&self.arrivals, self.response) {
+            (Arrivals::Repeated { gap, jitter, burst: 1 }, Some(response))
+                if self.cost <= *gap && self.cost <= response =>
+            {
+                let room = length + jitter + response - self.cost;
                 let whole = room / gap;
                 counted.min(whole * self.cost + self.cost.min(room - whole * gap))
             }
@@ -117,7 +129,8 @@ impl Work {
     /// under analysis waits for the time `waiting`. A callback whose activations do not overlap runs on one thread at a
     /// time, so for no longer than `waiting`; the result is a nanosecond more, because times are whole nanoseconds.
     pub(crate) fn within(&self, length: u64, waiting: u64) -> u64 {
-        let sequential = self.arrivals.number(self.response) <= 1;
+        let has_one = self.response.is_some_and(|response| self.arrivals.number(response) <= 1);
+        let sequential = self.is_serial || has_one;
         if sequential { self.total(length).min(waiting + 1) } else { self.total(length) }
     }
 }

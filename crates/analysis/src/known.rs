@@ -98,13 +98,37 @@ impl<'a> Known<'a> {
     }
 
     /// Returns what the publisher at `place` of its [publishers](crate::system::Callback::publishers) sends to a
-    /// callback: as often as that is released, with the jitter of its response time and of the way.
+    /// callback: as often as that is released, with the jitter of its response time and of the way. No more activations
+    /// of it end in an interval than are released there and were held when it began, however long its response time is.
     pub(crate) fn sent(&self, receiver: usize, place: usize) -> Option<Arrivals> {
         let plan = &self.system.callbacks[receiver];
         let (publisher, way) = (plan.publishers[place], plan.ways[place]);
-        let jitter = self.responses[publisher]?.saturating_sub(self.system.callbacks[publisher].shortest);
-        let jitter = jitter.saturating_add(way.longest - way.shortest);
-        Some(self.arrivals[publisher].as_ref()?.later(jitter))
+        let way = way.longest - way.shortest;
+        let arrivals = self.arrivals[publisher].as_ref()?;
+        let sender = &self.system.callbacks[publisher];
+        let jitter = self.responses[publisher].map(|response| response.saturating_sub(sender.shortest));
+        let held = self.held(publisher);
+        match (jitter, held) {
+            (Some(jitter), held) if held.is_none_or(|held| arrivals.more(jitter) <= held) => {
+                Some(arrivals.later(jitter.saturating_add(way)))
+            }
+            (_, Some(held)) => Some(Arrivals::sum(vec![arrivals.later(way), Arrivals::Once { count: held }])),
+            _ => None,
+        }
+    }
+
+    /// Returns the largest number of activations of a callback that wait or have begun at one time, by what its queue
+    /// holds; `None` if messages also wait for the receive thread.
+    pub(crate) fn held(&self, callback: usize) -> Option<u64> {
+        (self.system.receive == 0).then(|| self.system.callbacks[callback].held())
+    }
+
+    /// Returns how many activations of a callback can be under way at once, waiting or not; `None` if that has no
+    /// bound.
+    pub(crate) fn at_once(&self, callback: usize) -> Option<u64> {
+        let by_response =
+            self.arrivals[callback].as_ref().zip(self.responses[callback]).map(|(all, response)| all.number(response));
+        by_response.into_iter().chain(self.held(callback)).min()
     }
 
     /// Returns the releases of a join; `None` if those of an input have no bound.

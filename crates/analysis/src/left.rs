@@ -81,12 +81,6 @@ pub(crate) struct State<'a> {
     idle: u64,
 }
 
-impl Windows {
-    pub(crate) fn all_end(&self) -> bool {
-        self.lengths.iter().all(Option::is_some)
-    }
-}
-
 fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
@@ -120,9 +114,10 @@ impl Lefts {
         self.values().zip(now.values()).map(|(known, now)| now.saturating_sub(known) as f64).sum()
     }
 
-    /// Returns the unit whose work grows most.
-    pub(crate) fn fastest(&self, now: &Self) -> Option<usize> {
-        (0..self.own.len()).max_by_key(|unit| now.own[*unit].saturating_sub(self.own[*unit]))
+    /// Returns the unit whose work grows most, of those that are not `full`.
+    pub(crate) fn fastest(&self, now: &Self, full: &[bool]) -> Option<usize> {
+        let growth = |unit: &usize| now.own[*unit].saturating_sub(self.own[*unit]);
+        (0..self.own.len()).filter(|unit| !full[*unit]).max_by_key(growth)
     }
 
     /// Takes what is more in `now`.
@@ -181,8 +176,9 @@ struct Limits {
 }
 
 impl Units<'_> {
-    /// Returns what follows for all units if no more than `lefts` is ever left of them.
-    pub(crate) fn follows(&self, bursts: Both, lefts: &Lefts) -> Windows {
+    /// Returns what follows for all units if no more than `lefts` is ever left of them. As much is left of units that are
+    /// `full`, and of those without a window, as their queues hold.
+    pub(crate) fn follows(&self, bursts: Both, lefts: &Lefts, full: &[bool]) -> Windows {
         let state = self.state(bursts, lefts);
         let mut windows = Windows { lefts: Lefts::nothing(self), lengths: Vec::new() };
         for (number, unit) in self.units.iter().enumerate() {
@@ -192,9 +188,13 @@ impl Units<'_> {
             }
             let (length, backlog) = self.window(number, &state).unzip();
             windows.lengths.push(length);
-            let Some((length, backlog)) = length.zip(backlog) else { continue };
-            windows.lefts.own[number] = backlog;
-            self.left_in_window(number, length, &state, &mut windows.lefts);
+            match length.zip(backlog).filter(|_| !full[number]) {
+                Some((length, backlog)) => {
+                    windows.lefts.own[number] = backlog.min(unit.held(|part| part.serial));
+                    self.left_in_window(number, length, &state, &mut windows.lefts);
+                }
+                None => self.left_in_queues(number, &mut windows.lefts),
+            }
         }
         self.left_of_free(&state, &mut windows.lefts);
         windows
@@ -359,12 +359,21 @@ impl Units<'_> {
         }
     }
 
+    /// Stores what is left of a unit at most, by the number of activations that its queues hold.
+    fn left_in_queues(&self, unit: usize, lefts: &mut Lefts) {
+        let own = &self.units[unit];
+        lefts.own[unit] = own.held(|part| part.serial);
+        lefts.tree[unit] = own.held(|part| part.tree);
+        lefts.all[unit] = u64::MAX;
+        if self.looks_onward {
+            self.store(unit, lefts, |value| own.held(value));
+        }
+    }
+
     /// Stores what may be left of a unit at any time in a window of this length.
     fn left_in_window(&self, unit: usize, length: u64, state: &State<'_>, lefts: &mut Lefts) {
         let own = &self.units[unit];
-        let by_number = |value: &dyn Fn(&Part) -> u64| {
-            own.parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.at_once.saturating_mul(value(part))))
-        };
+        let by_number = |value: &dyn Fn(&Part) -> u64| own.held(value);
         if !self.looks_onward {
             lefts.all[unit] = u64::MAX;
             let own_left = by_number(&|part| part.cost).min(lefts.own[unit]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rospin_core::{EntityKind, GroupKind, PriorityMap};
+use rospin_core::{EntityKind, GroupKind, Overrun, PriorityMap};
 use rospin_scenario::{Await, Callback as Plan, Chain, ExecutionTime, Fault, Pattern, Priorities, Release, Scenario};
 
 use crate::accelerators::{Device, Request, Urgent};
@@ -108,6 +108,7 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
             releases_group: plan.releases_group_at_await,
             in_flight: plan.in_flight(group.kind, scenario.executors[executor].threads),
             depth: u64::from(plan.depth),
+            waiting_max: waiting_max(plan),
             source,
             pace,
             publishers: Vec::new(),
@@ -118,6 +119,16 @@ pub(crate) fn callbacks(scenario: &Scenario, overheads: &Overheads) -> Result<Ve
         });
     }
     Ok(callbacks)
+}
+
+/// Returns how many activations of a callback can wait at one time. A timer whose run starts late skips due times before
+/// it waits again.
+fn waiting_max(plan: &Plan) -> u64 {
+    match (plan.kind, plan.overrun) {
+        (EntityKind::Timer, Overrun::CatchUp(limit)) => 1 + u64::from(limit),
+        (EntityKind::Timer, _) => 1,
+        _ => u64::from(plan.depth),
+    }
 }
 
 /// Returns the time in nanoseconds that the machine adds to every segment.

@@ -101,7 +101,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];
     // Number of earlier activations of this callback that may not have ended at a release of it.
-    let earlier = known.arrivals[callback].as_ref()?.number(known.responses[callback]?).saturating_sub(1);
+    let earlier = known.at_once(callback)?.saturating_sub(1);
     if plan.is_async() && earlier > 0 {
         return None;
     }
@@ -114,7 +114,7 @@ fn response(known: &Known<'_>, callback: usize) -> Option<u64> {
     let serial = earlier * plan.cost() + acquisitions * load.holding;
     // Counted twice, because work that is carried in needs a second division.
     let weight = 2 * (2 * load.serial.len() + load.parallel.len() + load.later.len() + receiving.len() + 1) as u64;
-    known.fixed_point(plan.executor, known.responses[callback]?, weight, |length| {
+    known.fixed_point(plan.executor, known.responses[callback].unwrap_or(own), weight, |length| {
         let waiting = length.saturating_sub(own);
         let receive: u64 = receiving.iter().map(|arrivals| arrivals.number(length) * system.receive).sum();
         let mates: u64 = load.serial.iter().map(|work| work.total(length)).sum();

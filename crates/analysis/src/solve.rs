@@ -166,7 +166,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         }
     }
     if interdependent && (strides > 0 || known.responses.contains(&None)) {
-        shorten(&mut known, &mut found, &mut windows, is_steady_state);
+        shorten(&mut known, &mut found, &mut windows, (is_steady_state, portion));
     }
     for (found, response) in found.iter_mut().zip(&known.responses) {
         found.bound = *response;
@@ -181,7 +181,12 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 /// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing
 /// bound is one without end. Functions never get smaller with what they are given. So the lesser of a bound and what
 /// the functions give for a solution is a solution again.
-fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, is_steady_state: bool) {
+fn shorten(
+    known: &mut Known<'_>,
+    found: &mut [Found],
+    windows: &mut Windows,
+    (is_steady_state, portion): (bool, u64),
+) {
     windows.shorten();
     for _ in 0..SHORTENINGS {
         if !is_steady_state {
@@ -190,7 +195,12 @@ fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, is
         let mut is_shorter = false;
         for (callback, found) in found.iter_mut().enumerate() {
             let floor = busy::floor(known, windows, callback).filter(|(length, _)| *length <= known.system.limit);
-            let now = Found { bound: known.responses[callback], ..*found }.at_most(floor);
+            let mut now = Found { bound: known.responses[callback], ..*found }.at_most(floor);
+            if now.bound.is_none() && known.system.executors[known.system.callbacks[callback].executor].threads > 1 {
+                known.budget.begin(portion);
+                let again = bound(known, callback);
+                now = now.at_most(again.bound.map(|length| (length, again.method)));
+            }
             if now.bound != known.responses[callback] {
                 *found = now;
                 is_shorter = true;

@@ -68,6 +68,8 @@ pub(crate) struct Callback {
     pub(crate) in_flight: u32,
     /// Number of messages that its queue holds.
     pub(crate) depth: u64,
+    /// Largest number of its activations that wait at one time; more are displaced or skipped.
+    pub(crate) waiting_max: u64,
     /// Arrivals of its timer, or from outside.
     pub(crate) source: Arrivals,
     /// Times by which releases are sure to come; `None` if the scenario does not say.
@@ -123,6 +125,11 @@ impl Callback {
 
     pub(crate) const fn is_async(&self) -> bool {
         self.segments.len() > 1
+    }
+
+    /// Returns the largest number of its activations that are not done at one time, waiting or begun.
+    pub(crate) fn held(&self) -> u64 {
+        self.waiting_max.saturating_add(u64::from(self.in_flight))
     }
 
     /// Returns true if the callback keeps its group while it waits.

@@ -5,6 +5,7 @@
 //! first. Most of them hold with the factor that those before them allow, which takes one bound. Only for those that do
 //! not is there a bisection.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rospin_scenario::Scenario;
@@ -74,6 +75,8 @@ pub(crate) struct Trial<'a> {
     tightest: Vec<Vec<usize>>,
     /// Cores on which all deadlines hold without a change.
     fine: Vec<bool>,
+    /// Demand of each executor that was looked at, `None` where demand tells no margins.
+    demands: BTreeMap<usize, Option<Demand<'a>>>,
 }
 
 impl<'a> Trial<'a> {
@@ -86,11 +89,20 @@ impl<'a> Trial<'a> {
             };
             let fine: Vec<bool> = system.cores.iter().map(|core| fits && holds(core)).collect();
             let holds = fine.iter().all(|fine| *fine);
-            return Self { scenario, system, budget, solution: None, holds, tightest: Vec::new(), fine };
+            let (tightest, demands) = (Vec::new(), BTreeMap::new());
+            return Self { scenario, system, budget, solution: None, holds, tightest, fine, demands };
         }
         let solution = (fits && !budget.is_spent()).then(|| seek(&system, budget, Manner::default())).flatten();
-        let mut trial =
-            Self { scenario, system, budget, solution, holds: false, tightest: Vec::new(), fine: Vec::new() };
+        let mut trial = Self {
+            scenario,
+            system,
+            budget,
+            solution,
+            holds: false,
+            tightest: Vec::new(),
+            fine: Vec::new(),
+            demands: BTreeMap::new(),
+        };
         let system = &trial.system;
         let bound = |callback: usize| trial.solution.as_ref().and_then(|solution| solution.found[callback].bound);
         let share = |callback: usize| {
@@ -145,11 +157,15 @@ impl<'a> Trial<'a> {
     }
 
     /// Returns the margin of a callback under EDF, by the demand of its executor; `None` where that is not known.
-    fn by_demand(&self, callback: usize, plan: &Callback, period: Option<u64>) -> Option<Margin> {
+    fn by_demand(&mut self, callback: usize, plan: &Callback, period: Option<u64>) -> Option<Margin> {
         if is_linked(self.scenario, &self.system) {
             return None;
         }
-        let mut demand = Demand::of(self.scenario, &self.system, plan.executor, self.budget)?;
+        if !self.demands.contains_key(&plan.executor) {
+            let demand = Demand::of(self.scenario, &self.system, plan.executor, self.budget);
+            self.demands.insert(plan.executor, demand);
+        }
+        let demand = self.demands.get_mut(&plan.executor)?.as_mut()?;
         let executor = &self.system.executors[plan.executor];
         let place = executor.callbacks.iter().position(|member| *member == callback)?;
         let others_hold = (0..self.fine.len()).all(|core| core == executor.core || self.fine[core]);

@@ -74,6 +74,11 @@ impl Unit {
         self.parts.iter().all(|part| part.arrivals.is_some())
     }
 
+    /// Returns true if no more of its activations than some number are ever left.
+    pub(crate) fn is_held(&self) -> bool {
+        self.parts.iter().all(|part| part.at_once < u64::MAX)
+    }
+
     /// Returns the execution time that belongs to releases in an interval of this length.
     pub(crate) fn work(&self, length: u64) -> u64 {
         self.sum(|part| part.number(length).saturating_mul(part.cost))
@@ -88,6 +93,12 @@ impl Unit {
     /// length.
     pub(crate) fn fresh_serial(&self, length: u64) -> u64 {
         self.sum(|part| part.fresh.number(length).saturating_mul(part.serial))
+    }
+
+    /// Returns the most that may follow from activations that are not done at one time, by their number, with so much
+    /// that follows from one of each callback.
+    pub(crate) fn held(&self, of_part: impl Fn(&Part) -> u64) -> u64 {
+        self.sum(|part| part.at_once.saturating_mul(of_part(part)))
     }
 
     /// Returns the most that may follow from activations that have begun at one time, with so much that follows from

@@ -56,7 +56,6 @@ use std::cmp::Reverse;
 
 use crate::arrivals::Arrivals;
 use crate::busy;
-use crate::global;
 use crate::known::{GATHERING, Known};
 use crate::left::{Both, Lefts, State, Windows};
 use crate::search::Search;
@@ -258,7 +257,7 @@ impl<'a> Units<'a> {
                     serial: plan.cost() + known.waits[callback]?,
                     fresh: take(&mut fresh),
                     tree: trees[callback],
-                    at_once: global::at_once(known, callback).unwrap_or(u64::MAX),
+                    at_once: known.at_once(callback).unwrap_or(u64::MAX),
                     onward: std::mem::take(&mut onward[callback]),
                     paths: std::mem::take(&mut paths[callback]),
                     begun: u64::from(plan.in_flight),
@@ -480,7 +479,9 @@ impl<'a> Units<'a> {
         Some(())
     }
 
-    /// Returns the windows of all units, which all have a length; otherwise units without which others may have one.
+    /// Returns the windows of all units; otherwise units without which others may have one.
+    ///
+    /// A unit that has no window, or whose backlog keeps growing, has no more left than its queues hold.
     fn solve(&self) -> Result<Windows, Vec<usize>> {
         let is_bounded = self.units.iter().all(Unit::is_bounded);
         let own = if is_bounded { self.burst(Unit::work) } else { None };
@@ -489,24 +490,43 @@ impl<'a> Units<'a> {
             return Err(Vec::new());
         }
         let bursts = Both { own: own.unwrap_or(u64::MAX), tree: tree.unwrap_or(u64::MAX) };
+        let mut full = vec![false; self.units.len()];
         let mut lefts = Lefts::nothing(self);
+        loop {
+            let stuck = match self.rounds(bursts, &mut lefts, &full) {
+                Ok(windows) => return Ok(self.shortened(bursts, windows)),
+                Err(stuck) => stuck,
+            };
+            if stuck.is_empty() || !stuck.iter().all(|unit| !full[*unit] && self.units[*unit].is_held()) {
+                return Err(stuck);
+            }
+            stuck.into_iter().for_each(|unit| full[unit] = true);
+        }
+    }
+
+    /// Returns windows of all units, with what follows from them; units that are `full` have as much left as their
+    /// queues hold. Otherwise returns units that have no window, or the one that grows most if the search ends before
+    /// the others are found. `lefts` is what is left at least.
+    fn rounds(&self, bursts: Both, lefts: &mut Lefts, full: &[bool]) -> Result<Windows, Vec<usize>> {
         // Sum of the last growth, and what was left before the last leap, to which a leap too far goes back.
         let (mut growth, mut before) = (0.0, None);
         let mut fastest = None;
         for round in 0..ROUNDS {
-            let windows = self.follows(bursts, &lefts);
-            if !windows.all_end() {
+            let windows = self.follows(bursts, lefts, full);
+            let is_open = |unit: &usize| windows.lengths[*unit].is_none() && !full[*unit];
+            let open: Vec<usize> = (0..self.units.len()).filter(is_open).collect();
+            if !open.is_empty() {
                 let Some(safe) = before.take() else {
-                    return Err((0..self.units.len()).filter(|unit| windows.lengths[*unit].is_none()).collect());
+                    return Err(open);
                 };
-                (lefts, growth) = (safe, 0.0);
+                (*lefts, growth) = (safe, 0.0);
                 continue;
             }
             let now = lefts.growth(&windows.lefts);
             if now == 0.0 {
-                return Ok(self.shortened(bursts, windows));
+                return Ok(windows);
             }
-            fastest = lefts.fastest(&windows.lefts);
+            fastest = lefts.fastest(&windows.lefts, full);
             // Each round adds less than the one before, as a geometric series does. A leap to near its limit saves
             // rounds.
             let ratio = now / growth;
@@ -514,7 +534,7 @@ impl<'a> Units<'a> {
             if round % 3 == 2 && ratio < 1.0 {
                 let leapt = lefts.leap(&windows.lefts, ratio / (1.0 - ratio) * 1.001);
                 lefts.grow(&windows.lefts);
-                before = Some(std::mem::replace(&mut lefts, leapt));
+                before = Some(std::mem::replace(lefts, leapt));
                 growth = 0.0;
             } else {
                 lefts.grow(&windows.lefts);
@@ -525,9 +545,10 @@ impl<'a> Units<'a> {
 
     /// Returns windows that are no longer than those of a solution: what follows from a solution is one.
     fn shortened(&self, bursts: Both, mut windows: Windows) -> Windows {
+        let full = vec![false; self.units.len()];
         for _ in 0..SHORTENINGS {
-            let now = self.follows(bursts, &windows.lefts);
-            if !now.all_end() || now.lefts == windows.lefts {
+            let now = self.follows(bursts, &windows.lefts, &full);
+            if now.lefts == windows.lefts {
                 break;
             }
             windows = now;
