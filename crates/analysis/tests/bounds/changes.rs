@@ -150,7 +150,7 @@ fn kinds_of_groups_and_a_group_for_one_callback_are_proposed() {
     {
         text += &format!(
             "[[callback]]\nname = \"{name}\"\ngroup = \"{group}\"\nkind = \"waitable\"\npriority = {priority}\n\
-            deadline = \"6 s\"\nexecution = \"{execution} ms\"\n[[release]]\nto = [\"{name}\"]\nperiod = \"100 ms\"\n"
+            deadline = \"2 s\"\nexecution = \"{execution} ms\"\n[[release]]\nto = [\"{name}\"]\nperiod = \"100 ms\"\n"
         );
     }
     let scenario = Scenario::parse(&text).unwrap();

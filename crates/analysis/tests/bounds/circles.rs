@@ -27,7 +27,7 @@ fn systems() -> u64 {
     common::systems(30, 200)
 }
 
-fn random(policy: &str, seed: u64) -> Scenario {
+pub(crate) fn random(policy: &str, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, &format!("circles {policy}"));
     let mut scenario = Scenario::default();
     scenario.name = format!("circles {policy} {seed}");
@@ -120,7 +120,7 @@ fn random(policy: &str, seed: u64) -> Scenario {
 
 /// Draws phases, instants of bursts, and execution times: a list for each callback, in which stretches that take the
 /// longest time alternate with stretches that take none.
-fn rephase(scenario: &mut Scenario, seed: u64) {
+pub(crate) fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, "stretches");
     scenario.seed = seed;
     let style = rng.below(4);

@@ -25,6 +25,7 @@ mod refusals;
 #[path = "../../../sim/tests/simulator/common/mod.rs"]
 mod scenarios;
 mod several;
+mod shallow;
 mod starvation;
 #[path = "../../benches/systems/mod.rs"]
 mod systems;

@@ -22,7 +22,7 @@ fn systems() -> u64 {
     common::systems(60, 3_000)
 }
 
-fn random(policy: &str, seed: u64) -> Scenario {
+pub(crate) fn random(policy: &str, seed: u64) -> Scenario {
     let rng = &mut Stream::new(seed, &format!("polled {policy}"));
     let mut scenario = Scenario::default();
     scenario.name = format!("polled {policy} {seed}");
@@ -67,7 +67,7 @@ fn random(policy: &str, seed: u64) -> Scenario {
     scenario
 }
 
-fn rephase(scenario: &mut Scenario, seed: u64) {
+pub(crate) fn rephase(scenario: &mut Scenario, seed: u64) {
     let rng = &mut Stream::new(seed, &scenario.name);
     let shift = |rng: &mut Stream| ms(rng.below(20)) + Duration::from_nanos(rng.below(3));
     for release in &mut scenario.releases {

@@ -196,15 +196,18 @@ impl Tally {
     fn row(&mut self, name: &str) -> String {
         self.ratios.sort_by(f64::total_cmp);
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64 * 100.0;
+        let ratio = |part: f64| self.ratios.get((self.ratios.len() as f64 * part) as usize).copied().unwrap_or(0.0);
         format!(
-            "{name}: {} systems, {} callbacks, {:.1} % may starve, {:.1} % have no known bound; {} chains, {:.1} % without; bound / longest seen: median {:.2}",
+            "{name}: {} systems, {} callbacks, {:.1} % may starve, {:.1} % have no known bound; {} chains, {:.1} % without; bound / longest seen: median {:.2}, of 10 % more than {:.1}, of 1 % more than {:.0}",
             self.systems,
             self.callbacks,
             share(self.without.starve, self.callbacks),
             share(self.without.all() - self.without.starve, self.callbacks),
             self.chains,
             share(self.chains_unbounded, self.chains),
-            self.ratios.get(self.ratios.len() / 2).copied().unwrap_or(0.0)
+            ratio(0.5),
+            ratio(0.9),
+            ratio(0.99)
         )
     }
 }
