@@ -211,7 +211,7 @@ impl<'a> Analysis<'a> {
             deadline,
             holds: bound.is_some_and(|bound| deadline.is_none_or(|deadline| bound <= deadline)) || is_tolerated,
             misses,
-            backlog: chains::backlog(system, solution, number),
+            backlog: chains::backlog(system, solution.for_any_depth(), number),
             may_lose: chains::may_lose(system, solution, number),
             method: solution.found[number].method,
         }

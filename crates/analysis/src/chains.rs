@@ -50,7 +50,8 @@ pub(crate) fn backlog(system: &System, solution: &Solution, callback: usize) -> 
 /// Returns true if a message for this callback can be displaced before it is taken, or if nothing is known of that.
 pub(crate) fn may_lose(system: &System, solution: &Solution, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
-    plan.kind != EntityKind::Timer && backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth)
+    let overflows = |solution| backlog(system, solution, callback).is_none_or(|waiting| waiting > plan.depth);
+    plan.kind != EntityKind::Timer && overflows(solution) && overflows(solution.for_any_depth())
 }
 
 /// Returns the pace of each callback's releases, as long as everything comes that the scenario promises; `None` for a

@@ -84,7 +84,14 @@ impl Work {
         let arrivals = known.arrivals[callback].clone()?;
         let (response, held) = (known.responses[callback], known.held(callback));
         let is_serial = known.system.callbacks[callback].in_flight == 1;
-        (response.is_some() || held.is_some()).then_some(Self { arrivals, response, held, is_serial, cost, before: None })
+        (response.is_some() || held.is_some()).then_some(Self {
+            arrivals,
+            response,
+            held,
+            is_serial,
+            cost,
+            before: None,
+        })
     }
 
     /// Returns the work of the receive thread, which handles a message within the time `response`.

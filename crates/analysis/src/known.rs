@@ -30,6 +30,8 @@ pub(crate) struct Known<'a> {
     /// By callback: bounds up to this one need not be exact, since only longer ones are asked for. Empty if all must be
     /// exact.
     pub(crate) thresholds: Vec<u64>,
+    /// True if bounds may follow from the depths of queues.
+    pub(crate) counts_queues: bool,
 }
 
 /// Bound of a callback's response time, and the analysis that found it.
@@ -61,6 +63,15 @@ pub(crate) struct Solution {
     pub(crate) arrivals: Vec<Option<Arrivals>>,
     /// Bounds of the times that activations await something in total.
     pub(crate) waits: Vec<Option<u64>>,
+    /// The solution that holds for queues of any depth, if this one follows from their depths.
+    pub(crate) deep: Option<Box<Self>>,
+}
+
+impl Solution {
+    /// Returns the solution that holds for queues of any depth.
+    pub(crate) fn for_any_depth(&self) -> &Self {
+        self.deep.as_deref().unwrap_or(self)
+    }
 }
 
 impl<'a> Known<'a> {
@@ -70,7 +81,8 @@ impl<'a> Known<'a> {
         let responses = solution.found.iter().map(|found| found.bound).collect();
         let waits = solution.waits.clone();
         let (receiving, thresholds) = (Vec::new(), Vec::new());
-        let mut known = Self { system, budget, arrivals, responses, receiving, waits, thresholds };
+        let counts_queues = solution.deep.is_some();
+        let mut known = Self { system, budget, arrivals, responses, receiving, waits, thresholds, counts_queues };
         known.receiving = (0..system.cores.len()).map(|core| known.receiving_on(core)).collect();
         known
     }
@@ -118,9 +130,9 @@ impl<'a> Known<'a> {
     }
 
     /// Returns the largest number of activations of a callback that wait or have begun at one time, by what its queue
-    /// holds; `None` if messages also wait for the receive thread.
+    /// holds; `None` if bounds must hold for queues of any depth, or if messages also wait for the receive thread.
     pub(crate) fn held(&self, callback: usize) -> Option<u64> {
-        (self.system.receive == 0).then(|| self.system.callbacks[callback].held())
+        (self.counts_queues && self.system.receive == 0).then(|| self.system.callbacks[callback].held())
     }
 
     /// Returns how many activations of a callback can be under way at once, waiting or not; `None` if that has no

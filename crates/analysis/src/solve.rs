@@ -63,11 +63,41 @@ pub(crate) fn solve(system: &System, budget: &Budget) -> Solution {
         found: Vec::new(),
         arrivals: Vec::new(),
         waits: Vec::new(),
+        deep: None,
     })
 }
 
 /// Returns bounds for all callbacks, sought in some manner; `None` only if the manner ends the search early.
+///
+/// The depths of queues count only where bounds are missing without them, or messages may be lost, in systems with
+/// executors of several threads.
 pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Option<Solution> {
+    let shares_threads = system.executors.iter().any(|executor| executor.threads > 1) && system.receive == 0;
+    if manner.only_if_due && shares_threads {
+        return rounds(system, budget, manner, true);
+    }
+    let deep = rounds(system, budget, manner, false)?;
+    let is_full = |callback: usize| {
+        let number = deep.arrivals[callback].as_ref().zip(deep.found[callback].bound);
+        number.is_none_or(|(arrivals, bound)| arrivals.number(bound) > system.callbacks[callback].held())
+    };
+    if !shares_threads || !(0..system.callbacks.len()).any(is_full) {
+        return Some(deep);
+    }
+    let mut solution = rounds(system, budget, manner, true)?;
+    for (found, deep) in solution.found.iter_mut().zip(&deep.found) {
+        let (queues, any) = (found.bound.unwrap_or(u64::MAX), deep.bound.unwrap_or(u64::MAX));
+        if any <= queues {
+            *found = *deep;
+        }
+    }
+    solution.deep = Some(Box::new(deep));
+    Some(solution)
+}
+
+/// Returns bounds for all callbacks, sought in some manner; `None` only if the manner ends the search early.
+/// `counts_queues` is true if they may follow from the depths of queues.
+fn rounds(system: &System, budget: &Budget, manner: Manner<'_>, counts_queues: bool) -> Option<Solution> {
     let count = system.callbacks.len();
     let first = |callback: usize| {
         let before = manner.from.and_then(|from| from[callback]).unwrap_or(0);
@@ -81,6 +111,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
         receiving: vec![Some(0); system.cores.len()],
         waits: system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
         thresholds: Vec::new(),
+        counts_queues,
     };
     let links = Links::of(system);
     let interdependent = system.is_interdependent();
@@ -171,7 +202,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     for (found, response) in found.iter_mut().zip(&known.responses) {
         found.bound = *response;
     }
-    Some(Solution { found, arrivals: known.arrivals, waits: known.waits })
+    Some(Solution { found, arrivals: known.arrivals, waits: known.waits, deep: None })
 }
 
 /// Makes bounds of a solution no longer than the busy windows that follow from it, also those that were given up.
@@ -181,12 +212,7 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
 /// A solution is a set of bounds with which no function gives more than the bound that it was given, and a missing
 /// bound is one without end. Functions never get smaller with what they are given. So the lesser of a bound and what
 /// the functions give for a solution is a solution again.
-fn shorten(
-    known: &mut Known<'_>,
-    found: &mut [Found],
-    windows: &mut Windows,
-    (is_steady_state, portion): (bool, u64),
-) {
+fn shorten(known: &mut Known<'_>, found: &mut [Found], windows: &mut Windows, (is_steady_state, portion): (bool, u64)) {
     windows.shorten();
     for _ in 0..SHORTENINGS {
         if !is_steady_state {
@@ -196,7 +222,7 @@ fn shorten(
         for (callback, found) in found.iter_mut().enumerate() {
             let floor = busy::floor(known, windows, callback).filter(|(length, _)| *length <= known.system.limit);
             let mut now = Found { bound: known.responses[callback], ..*found }.at_most(floor);
-            if now.bound.is_none() && known.system.executors[known.system.callbacks[callback].executor].threads > 1 {
+            if now.bound.is_none() && known.counts_queues {
                 known.budget.begin(portion);
                 let again = bound(known, callback);
                 now = now.at_most(again.bound.map(|length| (length, again.method)));

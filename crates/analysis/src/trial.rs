@@ -307,6 +307,7 @@ impl<'a> Trial<'a> {
             receiving: vec![Some(0); self.system.cores.len()],
             waits: self.system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
             thresholds,
+            counts_queues: false,
         };
         self.budget.begin(self.budget.whole() / 64);
         let bound = solve::bound(&known, member).bound;

@@ -65,6 +65,7 @@ pub(crate) fn misses(known: &Known<'_>, callback: usize, of: u64, gap: Option<u6
             receiving: known.receiving.clone(),
             waits: known.waits.clone(),
             thresholds: Vec::new(),
+            counts_queues: known.counts_queues,
         };
         uniprocessor::bound(&without, callback).bound.is_some_and(|bound| bound <= due)
     };

@@ -17,6 +17,8 @@ use crate::systems::shares;
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
 /// Largest load of a group, as a share of a thread.
 const GROUP_MAX: f64 = 0.9;
+/// Depth of a queue by default, in ROS 2 and here. Those of the random systems lose no message in a simulation.
+const DEPTH: u32 = 10;
 /// Simulations of each system, with other phases and execution times each.
 const PHASES: u64 = 5;
 
@@ -145,6 +147,9 @@ struct Tally {
     chains: u64,
     chains_unbounded: u64,
     ratios: Vec<f64>,
+    /// Callbacks without a bound where queues hold as many messages as by default, and the ratios there.
+    without_shallow: u64,
+    ratios_shallow: Vec<f64>,
     methods: BTreeMap<&'static str, u64>,
     reasons: BTreeMap<String, u64>,
     /// Numbers of callbacks and of those without a bound: by load in steps of 10 %, and by whether the system has
@@ -195,19 +200,27 @@ impl Without {
 impl Tally {
     fn row(&mut self, name: &str) -> String {
         self.ratios.sort_by(f64::total_cmp);
+        self.ratios_shallow.sort_by(f64::total_cmp);
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64 * 100.0;
-        let ratio = |part: f64| self.ratios.get((self.ratios.len() as f64 * part) as usize).copied().unwrap_or(0.0);
+        let ratio = |ratios: &[f64], part: f64| ratios[((ratios.len() as f64 * part) as usize).min(ratios.len() - 1)];
+        let ratios = |of: &[f64]| {
+            if of.is_empty() {
+                return String::new();
+            }
+            let [half, few, least] = [0.5, 0.9, 0.99].map(|part| ratio(of, part));
+            format!("bound / longest seen: median {half:.2}, of 10 % more than {few:.1}, of 1 % more than {least:.0}")
+        };
         format!(
-            "{name}: {} systems, {} callbacks, {:.1} % may starve, {:.1} % have no known bound; {} chains, {:.1} % without; bound / longest seen: median {:.2}, of 10 % more than {:.1}, of 1 % more than {:.0}",
+            "{name}: {} systems, {} callbacks, {:.1} % may starve, {:.1} % have no known bound; {} chains, {:.1} % without; {}; with queues of {DEPTH} messages {:.1} % without, {}",
             self.systems,
             self.callbacks,
             share(self.without.starve, self.callbacks),
             share(self.without.all() - self.without.starve, self.callbacks),
             self.chains,
             share(self.chains_unbounded, self.chains),
-            ratio(0.5),
-            ratio(0.9),
-            ratio(0.99)
+            ratios(&self.ratios),
+            share(self.without_shallow, self.callbacks),
+            ratios(&self.ratios_shallow)
         )
     }
 }
@@ -265,9 +278,17 @@ fn check(policy: &str, kind: Kind, scenario: &Scenario, tally: &mut Tally) {
             assert!(bound.is_none_or(|bound| seen <= bound), "{seen:?} > {bound:?}: {chain:?}\n{}", told());
         }
     }
-    let bounds = report.callbacks.iter().map(|callback| callback.bound);
-    for (bound, longest) in bounds.zip(longest).filter(|(_, longest)| !longest.is_zero()) {
-        tally.ratios.extend(bound.map(|bound| bound.as_secs_f64() / longest.as_secs_f64()));
+    let mut shallow = scenario.clone();
+    shallow.callbacks.iter_mut().for_each(|callback| callback.depth = DEPTH);
+    let shallow = Analysis::new(&shallow).run().unwrap();
+    for (place, longest) in longest.into_iter().enumerate() {
+        let ratio = |bound: Duration| bound.as_secs_f64() / longest.as_secs_f64().max(1e-9);
+        let (deep, shallow) = (report.callbacks[place].bound, shallow.callbacks[place].bound);
+        tally.without_shallow += u64::from(shallow.is_none());
+        if !longest.is_zero() {
+            tally.ratios.extend(deep.map(ratio));
+            tally.ratios_shallow.extend(shallow.map(ratio));
+        }
     }
 }
 
@@ -291,6 +312,8 @@ fn few_callbacks_have_no_bound_and_none_is_exceeded() {
             all.chains += tally.chains;
             all.chains_unbounded += tally.chains_unbounded;
             all.ratios.extend(tally.ratios);
+            all.without_shallow += tally.without_shallow;
+            all.ratios_shallow.extend(tally.ratios_shallow);
             tally.methods.into_iter().for_each(|(method, count)| *all.methods.entry(method).or_default() += count);
             for (part, (callbacks, unbounded)) in tally.parts {
                 let known = all.parts.entry(part).or_default();
@@ -322,9 +345,8 @@ fn few_callbacks_have_no_bound_and_none_is_exceeded() {
         let (callbacks, unbounded) = parts.fold((0, 0), |sum, (_, part)| (sum.0 + part.0, sum.1 + part.1));
         unbounded as f64 / callbacks as f64
     };
-    assert!(share(&|load, messages| load < 70 && !messages) < 0.1);
-    assert!(share(&|load, _| load < 50) < 0.1);
-    assert!(share(&|_, _| true) < 0.25);
+    assert!(share(&|load, _| load < 70) < 0.03);
+    assert!(share(&|_, _| true) < 0.1);
     let known = all.classes.iter().filter(|((_, _, messages, waits), _)| !messages && !waits);
     let unknown: u64 = known.map(|(_, (_, without))| without.grow + without.unknown).sum();
     assert!(unknown <= all.callbacks / 100, "without messages and waits, what does not starve has a bound: {unknown}");
