@@ -87,8 +87,8 @@ pub struct CallbackBound {
     /// has no tolerance, or if no number was found.
     pub misses: Option<u64>,
     /// Largest number of messages that wait at once, including the next one to be taken; `None` for timers, and without
-    /// a bound. A queue of this depth loses no message. The messages of a join wait for each other, which this does not
-    /// count.
+    /// a bound that holds for queues of any depth. If all queues have these depths, they lose no message. The messages of
+    /// a join wait for each other, which this does not count.
     pub backlog: Option<u64>,
     /// True if a message may be displaced by a newer one, because more may wait than the queue holds.
     pub may_lose: bool,

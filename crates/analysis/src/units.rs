@@ -35,6 +35,10 @@
 //! V'. In W(L), the smaller of this and the count with jitter holds. So a unit has a window even if nothing bounds its
 //! senders.
 //!
+//! **Queues.** No more activations of a callback are left than its queue holds and may have begun. A unit without a
+//! window has no more left than that, and all that follows from it, and the others have windows with that. If bounds
+//! must hold for queues of any depth, it is as follows instead.
+//!
 //! **Starving units.** A unit without a window takes at most one thread, if it never runs on two at once, and so do the
 //! units that follow from it: they may get any number of messages at once. The others get none from them. Count as idle
 //! those threads that do not run the others. Then the others are those of an executor with so many threads less: if one
