@@ -7,7 +7,7 @@ use std::time::Duration;
 use rospin_analysis::{Analysis, AnalysisError};
 use rospin_core::{EntityKind, GroupKind};
 use rospin_scenario::draw::Stream;
-use rospin_scenario::{Await, Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
+use rospin_scenario::{Await, Burst, Callback, ExecutionTime, Executor, Group, Pattern, Release, Scenario};
 use rospin_sim::Simulation;
 
 use crate::common::{self, ms, pick, seeds};
@@ -164,4 +164,44 @@ fn timers_outside_the_ready_set_are_served_by_registration() {
     let outcome = Simulation::new(&scenario).unwrap().run().unwrap();
     let seen = &outcome.callbacks[3].response;
     assert!(seen.count > 290 && seen.max <= bound, "{seen:?}, bound {bound:?}");
+}
+
+/// As many ready sets pass as the theorem counts. `first` and `second` have a thread each, five times: what is left of
+/// the set when `last` is released, the set that is there when `after` ends, the next one up to `mate`, the one that is
+/// there when `mate` ends, and the next one up to `last`. One of them ends while `after` and `mate` run, so its thread
+/// polls while the group is held, and both end at once when the group is free.
+#[test]
+fn as_many_ready_sets_pass_as_are_counted() {
+    const NANOSECOND: Duration = Duration::from_nanos(1);
+    for policy in ["wait-set-e1", "wait-set-e2"] {
+        let mut scenario = Scenario::default();
+        scenario.duration = ms(200);
+        scenario.cores = Some(2);
+        let mut executor = Executor::new("x");
+        policy.clone_into(&mut executor.policy);
+        executor.threads = 2;
+        scenario.executors.push(executor);
+        let plans = [
+            ("first", "a", ms(10) + NANOSECOND, 5, Duration::ZERO),
+            ("second", "b", ms(10), 5, Duration::ZERO),
+            ("mate", "c", 2 * NANOSECOND, 1, NANOSECOND),
+            ("last", "c", NANOSECOND, 1, NANOSECOND),
+            ("after", "c", 2 * NANOSECOND, 1, Duration::ZERO),
+        ];
+        for (name, group, execution, count, at) in plans {
+            if scenario.groups.iter().all(|known| known.name != group) {
+                scenario.groups.push(Group::new(group, "x"));
+            }
+            let mut callback = Callback::new(name, EntityKind::Waitable, group);
+            callback.execution = ExecutionTime::Fixed(execution);
+            scenario.callbacks.push(callback);
+            let mut release = Release::new([name], Pattern::List(vec![at]));
+            release.burst = Some(Burst { count, spacing: Duration::ZERO });
+            scenario.releases.push(release);
+        }
+        let bound = Analysis::new(&scenario).run().unwrap().callback("last").unwrap().bound.unwrap();
+        let seen = Simulation::new(&scenario).unwrap().run().unwrap().callbacks[3].response.max;
+        assert!(seen >= ms(50) && seen <= bound, "{policy}: {seen:?}, bound {bound:?}");
+        assert!(bound < ms(50) + 10 * NANOSECOND, "{policy}: {bound:?}");
+    }
 }

@@ -36,6 +36,8 @@ enum By {
     Deadline,
     /// The callback with the lowest number among those that were ready at the last polling point.
     Polling,
+    /// The same, after timers, which go first without a polling point.
+    Outside,
 }
 
 impl By {
@@ -45,7 +47,13 @@ impl By {
             Self::Release => "fifo",
             Self::Deadline => "edf",
             Self::Polling => "wait-set-e2",
+            Self::Outside => "wait-set-e1",
         }
+    }
+
+    /// Returns true if a callback is a timer outside the ready set.
+    fn is_timer(self, plans: &[Plan], callback: usize) -> bool {
+        self == Self::Outside && plans[callback].follows.is_none() && callback.is_multiple_of(2)
     }
 }
 
@@ -118,7 +126,11 @@ fn search(by: By, threads: u8, plans: &[Plan], limit: u8) -> Option<Vec<u64>> {
                     next.since[callback] = 0;
                     next.jobs[callback].push((0, 0));
                 }
-                !is || plans[callback].follows.is_none() && state.since[callback] >= plans[callback].gap
+                // A timer skips due times while one waits.
+                let waits = || state.jobs[callback].last().is_some_and(|job| job.1 == 0);
+                !is || plans[callback].follows.is_none()
+                    && state.since[callback] >= plans[callback].gap
+                    && !(by.is_timer(plans, callback) && waits())
             });
             if !allowed {
                 continue;
@@ -173,19 +185,22 @@ fn dispatch(by: By, threads: u8, plans: &[Plan], state: &mut State) {
                 By::Priority => -i32::from(plans[*callback].priority),
                 By::Release => 0,
                 By::Deadline => i32::from(plans[*callback].deadline) - i32::from(age),
-                By::Polling => return (0, std::cmp::Reverse(0), *callback),
+                By::Polling | By::Outside => return (0, std::cmp::Reverse(0), *callback),
             };
             (key, std::cmp::Reverse(age), *callback)
         };
         if busy >= usize::from(threads) {
             return;
         }
-        let ready: Vec<usize> = (0..plans.len()).filter(free).collect();
-        if by == By::Polling && !state.polled.iter().any(|callback| ready.contains(callback)) {
+        let mut ready: Vec<usize> = (0..plans.len()).filter(free).collect();
+        let is_polled = matches!(by, By::Polling | By::Outside);
+        if let Some(timer) = ready.iter().position(|callback| by.is_timer(plans, *callback)) {
+            ready = vec![ready[timer]];
+        } else if is_polled && !state.polled.iter().any(|callback| ready.contains(callback)) {
             // A polling point: the thread throws away the rest of its ready set.
             state.polled.clone_from(&ready);
         }
-        let may = |callback: &usize| by != By::Polling || state.polled.contains(callback);
+        let may = |callback: &usize| !is_polled || by.is_timer(plans, *callback) || state.polled.contains(callback);
         let Some(next) = ready.into_iter().filter(may).min_by_key(key) else { return };
         state.polled.retain(|callback| *callback != next);
         state.jobs[next][0].1 = plans[next].cost;
@@ -232,7 +247,7 @@ fn link(seed: u64, plans: &mut [Plan]) {
 /// Counts how often a bound was met by a search, and how near.
 #[test]
 fn no_schedule_exceeds_a_bound() {
-    for by in [By::Priority, By::Release, By::Deadline, By::Polling] {
+    for by in [By::Priority, By::Release, By::Deadline, By::Polling, By::Outside] {
         for kind in [Kind::Alone, Kind::Groups, Kind::Messages] {
             attack(by, kind);
         }
@@ -250,9 +265,14 @@ fn attack(by: By, kind: Kind) {
         if kind == Kind::Messages {
             link(seed, &mut plans);
         }
-        let Ok(report) = Analysis::new(&scenario(policy, threads, &plans, Duration::from_nanos(1))).run() else {
-            continue;
-        };
+        let mut scenario = scenario(policy, threads, &plans, Duration::from_nanos(1));
+        for (number, plan) in plans.iter().enumerate().filter(|(number, _)| by.is_timer(&plans, *number)) {
+            let timer = &mut scenario.callbacks[number];
+            timer.kind = EntityKind::Timer;
+            timer.period = Some(Duration::from_nanos(u64::from(plan.gap)));
+            scenario.releases.retain(|release| release.to != [timer.name.clone()]);
+        }
+        let Ok(report) = Analysis::new(&scenario).run() else { continue };
         let Some(longest) = search(by, threads as u8, &plans, 60) else { continue };
         for (callback, bound) in bounds(&report).into_iter().enumerate() {
             let Some(bound) = bound else {
