@@ -76,9 +76,9 @@ const ROWS: [Row; 19] = [
     row(
         "Dynamic type support",
         ALL,
-        "yes, of topics",
-        "crates/dynamic/src/tests.rs",
-        "it_is_on_the_wire_what_a_rust_type_is",
+        "yes, of topics and services",
+        "crates/node/tests/node/introspection.rs",
+        "a_dynamic_server_answers_clients_of_every_kind",
     ),
     row(
         "Parameter handling",
@@ -153,9 +153,9 @@ const ROWS: [Row; 19] = [
     row(
         "Composable nodes",
         ["yes", "no", "no"],
-        "yes, those that are linked into the container",
-        "crates/container/tests/containers/composition.rs",
-        "components_are_loaded_listed_and_unloaded",
+        "yes, linked in or of shared libraries",
+        "crates/container/tests/containers/library.rs",
+        "components_of_a_library_run_until_they_are_unloaded",
     ),
     row(
         "Lifecycle nodes",
