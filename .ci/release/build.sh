@@ -4,12 +4,12 @@
 #
 #   .ci/release/build.sh
 #
-# Needs `cargo zigbuild` (pip install -r .ci/release/tools.txt), which links for an old C library, CMake for Cyclone DDS, and `cargo deb`
-# (cargo install cargo-deb).
+# Needs `cargo zigbuild` (pip install -r .ci/release/tools.txt), which links for an old C library, CMake for Cyclone DDS, `cargo deb`
+# (cargo install cargo-deb), and `objdump` and `dpkg-deb`, which look at the results.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# Debian 10, Ubuntu 20.04, and so JetPack 5 have a newer one.
+# Debian 10, Ubuntu 20.04, and so JetPack 5 have this one or a newer one. The Debian package asks for it (crates/cli/Cargo.toml).
 glibc=2.28
 target=$(rustc -vV | sed -n 's/^host: //p')
 version=$(cargo pkgid --manifest-path crates/cli/Cargo.toml | sed 's/.*@//')
@@ -22,6 +22,11 @@ cargo zigbuild --locked --release -p rospin-cli --features dds,zenoh,bridge,sqli
 needed=$(objdump -T "$built/rospin" | grep -oE 'GLIBC_[0-9.]+' | sort -Vu | tail -n 1)
 if [ "$(printf '%s\n' "GLIBC_$glibc" "$needed" | sort -V | tail -n 1)" != "GLIBC_$glibc" ]; then
     echo "build.sh: the program needs $needed" >&2
+    exit 1
+fi
+others=$(objdump -p "$built/rospin" | sed -n 's/^ *NEEDED *//p' | grep -vE '^(libc|libm|libpthread|libdl|librt|libutil|ld-linux.*)\.so\.[0-9]+$' || true)
+if [ -n "$others" ]; then
+    echo "build.sh: the program needs ${others//$'\n'/, }" >&2
     exit 1
 fi
 
@@ -45,5 +50,9 @@ tar -czf "$files/$name.tar.gz" --owner=0 --group=0 -C "$files" "$name"
 rm -rf "$root"
 
 cargo deb --locked --no-build -p rospin-cli --target "$target" --output "$files"
+if [ "$(dpkg-deb --field "$files"/*.deb Depends)" != "libc6 (>= $glibc)" ]; then
+    echo "build.sh: the package does not ask for the C library $glibc" >&2
+    exit 1
+fi
 (cd "$files" && sha256sum -- * >"$name.sha256")
 ls -l "$files"
