@@ -177,7 +177,8 @@ impl DomainOptions {
     }
 
     /// Sets the static peers, as `ROS_STATIC_PEERS` does: host names or addresses of machines where processes are
-    /// looked for, too. Ignored with the ranges `Off` and `SystemDefault`.
+    /// looked for, too. One whose address is not known when the domain is joined is left out, and the log says so.
+    /// Ignored with the ranges `Off` and `SystemDefault`.
     #[must_use]
     pub fn static_peers(mut self, peers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.peers = peers.into_iter().map(Into::into).collect();
@@ -276,7 +277,8 @@ impl DomainOptions {
     }
 
     fn peers_xml(&self) -> String {
-        let localhost = if self.range == DiscoveryRange::Localhost { Some("localhost") } else { None };
+        // By its address: the smallest systems have no file that tells the name's.
+        let localhost = if self.range == DiscoveryRange::Localhost { Some("127.0.0.1") } else { None };
         let named = match self.range {
             DiscoveryRange::Localhost | DiscoveryRange::Subnet => &self.peers[..],
             DiscoveryRange::Off | DiscoveryRange::SystemDefault => &[],
@@ -349,7 +351,7 @@ mod tests {
         };
         let local = xml(DiscoveryRange::Localhost);
         let subnet = xml(DiscoveryRange::Subnet);
-        assert!(local.contains("<Peers><Peer address=\"localhost\"/><Peer address=\"robot\"/></Peers>"), "{local}");
+        assert!(local.contains("<Peers><Peer address=\"127.0.0.1\"/><Peer address=\"robot\"/></Peers>"), "{local}");
         assert!(
             local.contains("<AllowMulticast>false<") && local.contains(CHOSEN) && local.contains(LOOPBACK),
             "{local}"

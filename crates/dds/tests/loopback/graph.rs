@@ -79,6 +79,18 @@ fn is_known(node: &Node, other: &str) -> bool {
 
 /// A tool leaves at once. It would wait for a second for a process that does not confirm that the tool's node has gone.
 #[test]
+fn static_peers_without_an_address_are_left_out() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let id = domain_id();
+    // An empty label is invalid, so that no server of names is asked. The other one is no address of IPv4.
+    let domain = Domain::join(options(id).static_peers(["robot..lab", "fe80::1"])).unwrap();
+    let node = domain.ros(&context).create_node("watcher").unwrap();
+    let _other = start(id, "peer");
+    wait_until(&executor, "the other node is known", PATIENCE, || is_known(&node, "/other/peer"));
+}
+
+#[test]
 fn a_tool_does_not_wait_for_a_process_that_is_stopped() {
     let (context, _) = context();
     let executor = executor(&context, "main");
