@@ -2,7 +2,7 @@
 //! `cargo run -p rospin --features dds --example container -- crates/rospin/examples/container.toml`.
 //!
 //! `ros2 topic echo /robot/news` prints their messages, and `ros2 component load /ComponentManager demo demo::Talker`
-//! adds one. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to other threads and cores.
+//! adds one: of this program, or of a shared library of an installed package. Ctrl-C ends them. A deployment file in `ROSPIN_DEPLOYMENT` moves them to other threads and cores.
 
 #![expect(clippy::print_stdout, reason = "it shows what is said and heard")]
 
@@ -37,7 +37,8 @@ fn main() -> rospin::Result<()> {
     let file = std::env::args().nth(1).unwrap_or_else(|| "crates/rospin/examples/container.toml".to_owned());
     let components = Components::new()
         .register("demo::Talker", |setup: Setup| talker(&setup))
-        .register("demo::Listener", |setup: Setup| listener(&setup));
+        .register("demo::Listener", |setup: Setup| listener(&setup))
+        .libraries_from_env();
     let ros = rospin::init()?;
     let mut container = Container::new(ros.context());
     container.start(&components, &ros, &ComponentFile::load(file)?)?;
