@@ -209,7 +209,7 @@ fn compile_ours(source: &Path, built: &Path, is_secure: bool) {
         headers.extend(["api", "core"].map(|part| source.join("src/security").join(part).join("include")));
     }
     let mut ours = cc::Build::new();
-    ours.files(["c/sample.c", "c/history.c", "c/entity.c", "c/discovery.c", "c/heard.c", "c/log.c"]);
+    ours.files(["c/sample.c", "c/history.c", "c/entity.c", "c/discovery.c", "c/heard.c", "c/room.c", "c/log.c"]);
     if env::var_os("CARGO_FEATURE_BARE").is_some() {
         ours.file("c/bare.c");
     }

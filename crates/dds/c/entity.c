@@ -4,8 +4,6 @@
 
 #include "inside.h"
 
-/* The longest that a reliable writer waits for room, as the standard has it. */
-#define MAX_BLOCKING DDS_MSECS (100)
 /* The most messages that a writer which keeps all has for late readers: as many as in a process. */
 #define KEEP_ALL 8192
 
@@ -50,7 +48,7 @@ static dds_qos_t *qos_of (const struct rospin_dds_qos *from)
   const dds_history_kind_t history = from->depth > 0 ? DDS_HISTORY_KEEP_LAST : DDS_HISTORY_KEEP_ALL;
   const int32_t depth = from->depth > 0 ? from->depth : DDS_LENGTH_UNLIMITED;
   dds_qset_history (qos, history, depth);
-  dds_qset_reliability (qos, from->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, MAX_BLOCKING);
+  dds_qset_reliability (qos, from->reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, from->blocking);
   dds_qset_writer_data_lifecycle (qos, false);
   dds_qset_deadline (qos, from->deadline);
   dds_qset_lifespan (qos, from->lifespan);

@@ -49,6 +49,8 @@ struct rospin_dds_qos {
   int64_t deadline;
   int64_t lifespan;
   int64_t lease;
+  /* The longest that a reliable writer waits for room. */
+  int64_t blocking;
   const void *user_data;
   size_t user_data_size;
 };
@@ -116,6 +118,22 @@ int32_t rospin_dds_has_overwritten (int32_t writer);
 /* Returns zero if that writer is reliable, elsewhere, and has sent the reader no heartbeat yet: it may not know of the reader, and what
  * it writes now may be lost. */
 int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16]);
+
+/* What is known of a writer that waits for its readers; all zero at first, and only `rospin_dds_pace` uses it. */
+struct rospin_dds_pace {
+  /* The number of the message after which readers were asked last. */
+  uint64_t asked;
+  /* One more than the number up to which all readers had confirmed when they did not answer in time. */
+  uint64_t stuck;
+};
+
+/* Waits, before a message of so many bytes is written, while more is on its way to reliable readers of this machine than the buffers of
+ * their sockets hold; for so many nanoseconds at most, and then not before they answer. */
+void rospin_dds_pace (int32_t writer, size_t size, struct rospin_dds_pace *state, int64_t patience);
+
+/* Waits until a reliable writer has room, for so many nanoseconds at most: until it writes without waiting, and overwrites nothing that
+ * a reader elsewhere has not confirmed. Returns zero if it has none. */
+int32_t rospin_dds_wait_for_room (int32_t writer, int64_t patience);
 
 /* Has the reader ask its writers for what it had no room for. */
 void rospin_dds_ask_again (int32_t reader);

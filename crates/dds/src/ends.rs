@@ -30,6 +30,7 @@ pub(crate) fn entity_qos<'a>(qos: &Qos, user_data: &'a str) -> EntityQos<'a> {
             is_manual: qos.liveliness == Liveliness::ManualByTopic,
             lease: qos.liveliness_lease(),
         },
+        max_blocking_time: qos.max_blocking_time,
         user_data: user_data.as_bytes(),
     }
 }

@@ -78,6 +78,7 @@ impl Announced {
             depth: Some(1),
             ignores_own: false,
             times: Times::default(),
+            max_blocking_time: rospin_node::Qos::default().max_blocking_time,
             user_data: user_data.as_bytes(),
         };
         let unheard = Arc::new(Unheard);

@@ -1,10 +1,12 @@
 //! Publishers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rospin_node::{
     Awaited, Durability, EndEvents, FullName, Gid, Liveliness, Matches, Outrunning, PublishError, PublisherEnd, Qos,
-    Refused, TypeName,
+    Refused, Reliability, TypeName,
 };
 
 use crate::cyclone::Writer;
@@ -12,6 +14,14 @@ use crate::ends::{endpoint_data, refused, topic_qos};
 use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
+
+/// The longest time for which a publisher that keeps its last messages waits for readers of this machine. They answer
+/// within a millisecond, unless their process gets no processor.
+const PACE_MAX: Duration = Duration::from_millis(10);
+/// The number of bytes after which such a publisher looks how many are on their way.
+const LOOK_EVERY: usize = 64 << 10;
+/// Number of bytes that a message counts besides its own.
+const BESIDE: usize = 1280;
 
 /// Publisher of a DDS topic.
 pub(crate) struct DdsPublisher {
@@ -25,6 +35,11 @@ pub(crate) struct DdsPublisher {
     /// True if the program gives the signs of life.
     is_manual: bool,
     outrunning: Outrunning,
+    /// The longest time for which a message waits in order that earlier ones are not lost on their way; `None` if it
+    /// does not wait for that.
+    pace: Option<Duration>,
+    /// Number of bytes since the publisher has looked at what is on its way.
+    unlooked: AtomicUsize,
 }
 
 impl DdsPublisher {
@@ -44,12 +59,36 @@ impl DdsPublisher {
         let latched = qos.durability == Durability::TransientLocal;
         let is_manual = qos.liveliness == Liveliness::ManualByTopic;
         let outrunning = Outrunning::new(topic.as_str(), qos);
+        // One that keeps all waits for room in its history.
+        let paces = qos.reliability == Reliability::Reliable && qos.depth().is_some();
+        let pace = paces.then_some(qos.max_blocking_time.min(PACE_MAX)).filter(|pace| !pace.is_zero());
         let qos = topic_qos(qos, &user_data);
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;
         bond.writes(writer.probe());
         let listed = node.list(&[], &[writer.guid()]);
-        Ok(Self { topic: topic.to_string(), _listed: listed, writer, bond, latched, is_manual, outrunning })
+        Ok(Self {
+            topic: topic.to_string(),
+            _listed: listed,
+            writer,
+            bond,
+            latched,
+            is_manual,
+            outrunning,
+            pace,
+            unlooked: AtomicUsize::new(0),
+        })
+    }
+
+    /// Waits for a moment if so much is on its way to readers of this machine that more would be lost. It would be sent
+    /// again, and have been overwritten by then.
+    fn pace(&self, size: usize) {
+        let Some(at_most) = self.pace else { return };
+        let unlooked = self.unlooked.fetch_add(size + BESIDE, Ordering::Relaxed);
+        if unlooked + size + BESIDE >= LOOK_EVERY {
+            self.unlooked.store(0, Ordering::Relaxed);
+            self.writer.pace(size, at_most);
+        }
     }
 }
 
@@ -83,7 +122,12 @@ impl PublisherEnd for DdsPublisher {
         }
     }
 
+    fn wait_for_room(&self, at_most: Duration) -> Result<bool, Refused> {
+        Ok(self.writer.wait_for_room(at_most))
+    }
+
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
+        self.pace(payload.len());
         self.writer.write(payload).map_err(|code| {
             let topic = self.topic.clone();
             if code.is_timeout() {

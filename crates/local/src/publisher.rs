@@ -270,6 +270,11 @@ impl PublisherEnd for LocalPublisher {
         self.path.as_ref().is_some_and(|path| path.loans.has(bytes))
     }
 
+    fn wait_for_room(&self, at_most: Duration) -> Result<bool, Refused> {
+        // Those that keep all are not on the path.
+        self.inner.wait_for_room(at_most)
+    }
+
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {
         let Some(path) = &self.path else { return self.inner.publish(payload) };
         let mut output = path.output.lock();

@@ -1,5 +1,8 @@
 //! Errors of entities, and of the middleware under them.
 
+use std::fmt;
+use std::sync::Arc;
+
 use rospin_engine::{DepthTooLarge, SourceError};
 
 use crate::names::{NameError, TypeNameError};
@@ -72,6 +75,22 @@ pub enum PublishError {
         /// The middleware's reason.
         reason: String,
     },
+}
+
+/// The error of [`Publisher::publish_if_room`](crate::Publisher::publish_if_room), with the message.
+#[derive(Clone, thiserror::Error)]
+#[error("{reason}; the message is returned")]
+pub struct NotPublished<M> {
+    /// The reason. [`PublishError::Full`] if there is no room: nobody got the message.
+    pub reason: PublishError,
+    /// The message.
+    pub message: Arc<M>,
+}
+
+impl<M> fmt::Debug for NotPublished<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NotPublished").field("reason", &self.reason).finish_non_exhaustive()
+    }
 }
 
 /// Reasons for which a server or a client could not be created.

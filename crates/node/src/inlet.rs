@@ -79,6 +79,11 @@ impl Inlet {
         self.queue.places().is_none_or(|places| places.free >= places.depth.div_ceil(2))
     }
 
+    /// Returns true if a further message would displace one. Locks for a moment.
+    pub(crate) fn is_full(&self) -> bool {
+        self.queue.places().is_some_and(|places| places.free == 0)
+    }
+
     /// Returns the way of messages whose publishers have no other one: [`push`](Self::push) ignores messages, and those
     /// that are missing before them, if `has_other_way` returns true for their publisher. It is called on the threads
     /// that receive.

@@ -104,7 +104,7 @@ mod start;
 pub use calls::Calls;
 pub use client::Client;
 pub use complaints::Complaints;
-pub use error::{CallError, PublishError, Refused, ServiceError, TopicError};
+pub use error::{CallError, NotPublished, PublishError, Refused, ServiceError, TopicError};
 pub use events::{
     DeadlineMissed, EndEvents, Event, IncompatibleQos, LivelinessChanged, LivelinessLost, MatchedStatus, MessageLost,
     PublisherSide, QosPolicy, SubscriptionSide,

@@ -450,6 +450,22 @@ impl LocalEnd {
         self.crosses.load(Ordering::Acquire)
     }
 
+    /// Returns true if each subscription of another form that gets the messages of this publisher has room for one.
+    /// Locks for a moment, if there are any.
+    pub(crate) fn has_room(&self) -> bool {
+        if !self.crosses() {
+            return true;
+        }
+        let state = self.topic.lock();
+        let own = state.ends.iter().find(|end| end.id == self.id).map(|end| &end.kind);
+        let Some(EndKind::Publisher { offered, .. }) = own else { return true };
+        let others = state.ends.iter().filter(|end| end.form != self.form);
+        !others.into_iter().any(|end| match &end.kind {
+            EndKind::Subscription { requested, inlet } => offered.meet(requested).is_ok() && inlet.is_full(),
+            EndKind::Publisher { .. } => false,
+        })
+    }
+
     /// Publishes a message: `publish` passes it to ends of the same form, with its place in the order of publication,
     /// and returns its origin. `share` shares it with subscriptions of that form that are to join. Subscriptions of
     /// other forms get it encoded, as `payload`. If that is `None` and there is such a subscription, `encode` encodes

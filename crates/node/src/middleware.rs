@@ -11,6 +11,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::{ForeignThread, ForeignThreads, Source};
@@ -215,6 +216,17 @@ pub trait PublisherEnd: Matches {
     /// Gives a sign of life, if its [liveliness](crate::Liveliness) is manual. A middleware without liveliness does
     /// nothing.
     fn assert_liveliness(&self) {}
+
+    /// Waits until there is room for a message, for the time `at_most`: until [`publish`](Self::publish) neither waits
+    /// nor overwrites a message that a reliable subscription of another process has not got. With zero it only looks.
+    /// Returns true if there is room.
+    ///
+    /// # Errors
+    /// If the middleware cannot tell, which is the default. The text is the reason.
+    fn wait_for_room(&self, at_most: Duration) -> Result<bool, Refused> {
+        let _ = at_most;
+        Err(Refused("the middleware does not tell if there is room for a message".to_owned()))
+    }
 
     /// Sends a message, whether or not a subscription is ready to take it. May wait for room as long as the
     /// middleware's settings say, for example while reliable subscriptions are far behind.

@@ -198,6 +198,7 @@ impl From<&str> for SubscriptionOptions {
 /// Options of a publisher. A plain `&str` is its topic.
 ///
 /// ```
+/// use std::time::Duration;
 /// use rospin::msgs::std_msgs::msg::String as Text;
 /// use rospin::Qos;
 /// use rospin::{Context, ContextOptions, Node, PublisherOptions, Ros};
@@ -205,7 +206,8 @@ impl From<&str> for SubscriptionOptions {
 /// let node = Ros::in_process(&Context::new(ContextOptions::new())).create_node("talker")?;
 /// let maps = node.create_publisher::<Text>(PublisherOptions::new("map").keep_last(1).transient_local())?;
 /// let scans = node.create_publisher::<Text>(PublisherOptions::new("scan").best_effort())?;
-/// let all = node.create_publisher::<Text>(PublisherOptions::new("all").qos(Qos::keep_all()))?;
+/// let all = PublisherOptions::new("all").qos(Qos::keep_all()).max_blocking_time(Duration::from_secs(1));
+/// let all = node.create_publisher::<Text>(all)?;
 /// assert_eq!([maps.topic(), scans.topic(), all.topic()], ["map", "scan", "all"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -242,6 +244,13 @@ impl PublisherOptions {
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.qos.durability = Durability::TransientLocal;
+        self
+    }
+
+    /// Sets the longest time for which a reliable publisher waits for room, see [`Qos::with_max_blocking_time`].
+    #[must_use]
+    pub const fn max_blocking_time(mut self, max_blocking_time: Duration) -> Self {
+        self.qos.max_blocking_time = max_blocking_time;
         self
     }
 

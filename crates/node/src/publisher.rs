@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rospin_engine::Declaration;
 
-use crate::error::PublishError;
-use crate::error::TopicError;
+use crate::error::{NotPublished, PublishError, TopicError};
 use crate::events::EndEvents;
 use crate::graph::Presence;
 use crate::link::{PublisherLink, depth};
@@ -96,6 +95,58 @@ impl<M: Encode> Publisher<M> {
     /// Subscriptions of other processes do not get it then.
     pub fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
         self.0.link.publish(message)
+    }
+
+    /// Publishes the message as [`publish`](Self::publish) does, but only if there is room for it: it waits for nothing,
+    /// and makes no message lose its place.
+    ///
+    /// There is room if no subscription of this process that gets the message has a full queue, and, over DDS, if the
+    /// publisher's history has room: one that keeps all has too many bytes that reliable subscriptions of other
+    /// processes have not confirmed, or one that keeps the last few would overwrite a message that they have not got. A
+    /// subscription of another process that keeps the last few messages drops older ones by itself, and refuses none. A
+    /// publisher of best effort has always room there.
+    ///
+    /// Another thread that publishes on the topic at the same moment may take the room. A message is then refused, too;
+    /// but if the publisher is transient local, or has subscriptions of another type or with time limits in this
+    /// process, one may be displaced, and is counted. If that thread uses this publisher, the call may wait over DDS.
+    ///
+    /// ```
+    /// use rospin::msgs::std_msgs::msg::Int64;
+    /// use rospin::errors::PublishError;
+    /// use rospin::{Context, ContextOptions, Node, Ros, SubscriptionOptions};
+    ///
+    /// let ros = Ros::in_process(&Context::new(ContextOptions::new()));
+    /// let node = ros.create_node("counter")?;
+    /// let publisher = node.create_publisher::<Int64>("count")?;
+    /// let options = SubscriptionOptions::new("count").keep_last(1);
+    /// let subscription = node.create_subscription(options, |_: Int64| ())?;
+    /// publisher.publish_if_room(Int64 { data: 1 })?;
+    /// let refused = publisher.publish_if_room(Int64 { data: 2 }).unwrap_err();
+    /// assert!(matches!(refused.reason, PublishError::Full { .. }));
+    /// assert_eq!((refused.message.data, subscription.missed()), (2, 0));
+    /// assert!(publisher.wait_for_room().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotPublished`] with the message and the reason: [`PublishError::Full`] if there is no room, and
+    /// [`PublishError::Failed`] if the middleware cannot tell, as Zenoh cannot while a subscription of another process
+    /// listens. A message behind a reference is cloned for that; give an `Arc<M>` to avoid it.
+    pub fn publish_if_room(&self, message: impl Outgoing<M>) -> Result<(), NotPublished<M>> {
+        self.0.link.publish_if_room(message)
+    }
+
+    /// Waits until there is room for [`publish_if_room`](Self::publish_if_room), for the publisher's
+    /// [`max_blocking_time`](crate::Qos::with_max_blocking_time) at most. Another thread may take the room before the
+    /// next message is published.
+    ///
+    /// On a thread of an executor it does not wait for subscriptions of this process, because that may be the one which
+    /// has to empty their queues. It blocks the thread; there is no asynchronous form.
+    ///
+    /// # Errors
+    /// [`PublishError::Full`] if there is no room in time, and [`PublishError::Failed`] if the middleware cannot tell.
+    pub fn wait_for_room(&self) -> Result<(), PublishError> {
+        self.0.link.wait_for_room()
     }
 
     /// Returns true if the publisher lends memory from which subscriptions of other processes read without a copy. It

@@ -20,12 +20,17 @@ use rospin_engine::DepthTooLarge;
 /// assert_eq!((qos.deadline(), Qos::default().deadline()), (Some(Duration::from_millis(100)), None));
 /// assert_eq!((qos.lifespan(), qos.liveliness_lease()), (Some(Duration::from_secs(1)), Some(Duration::from_secs(2))));
 /// assert_eq!(Qos::sensor_data().reliability, Reliability::BestEffort);
+/// let patient = Qos::keep_all().with_max_blocking_time(Duration::from_secs(1));
+/// assert_eq!((patient.max_blocking_time, qos.max_blocking_time), (Duration::from_secs(1), Duration::from_millis(100)));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Qos {
     /// Treatment of messages that the network lost: see [`Reliability`].
     pub reliability: Reliability,
+    /// Longest time for which a reliable publisher waits for room: see
+    /// [`with_max_blocking_time`](Self::with_max_blocking_time). It is a publisher's, and has no part in matching.
+    pub max_blocking_time: Duration,
     /// Treatment of subscriptions that come late: see [`Durability`].
     pub durability: Durability,
     /// Number of messages that are kept: see [`History`].
@@ -52,6 +57,7 @@ impl Qos {
     pub const fn keep_last(depth: usize) -> Self {
         Self {
             reliability: Reliability::Reliable,
+            max_blocking_time: Duration::from_millis(100),
             durability: Durability::Volatile,
             history: History::KeepLast(if depth == 0 { 1 } else { depth }),
             deadline: None,
@@ -65,6 +71,18 @@ impl Qos {
     #[must_use]
     pub const fn keep_all() -> Self {
         Self { history: History::KeepAll, ..Self::keep_last(1) }
+    }
+
+    /// Sets the longest time for which a reliable publisher waits for room. The default is that of DDS, 100 ms. With
+    /// zero it never waits.
+    ///
+    /// [`publish`](crate::Publisher::publish) waits with a history that [keeps all](History::KeepAll). With one that
+    /// keeps the last few messages it waits over DDS only, for 10 ms at most, while what is on its way to other processes
+    /// of this machine would not fit into the buffers of their sockets. [`wait_for_room`](crate::Publisher::wait_for_room)
+    /// waits with any history. Over Zenoh, a publisher waits for as long as the session's options say.
+    #[must_use]
+    pub const fn with_max_blocking_time(self, max_blocking_time: Duration) -> Self {
+        Self { max_blocking_time, ..self }
     }
 
     /// Sets the longest time between two messages. Zero is no limit.
@@ -196,14 +214,15 @@ pub enum History {
     /// The newest messages, as many as this number; at least one.
     KeepLast(usize),
     /// All messages, within the limits of the middleware. In a process, a subscription has room for 8192. While that is
-    /// full, a reliable publisher that keeps all waits for up to 100 ms, as in DDS (and once more for subscriptions
-    /// that ask for a [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited
+    /// full, a reliable publisher that keeps all waits for up to its
+    /// [`max_blocking_time`](Qos::with_max_blocking_time) (and once more for subscriptions that ask for a
+    /// [`MessageInfo`](crate::MessageInfo)), unless its thread spins an executor: a callback that waited
     /// might keep the subscription's callback from running. A thread of Tokio's waits, too. After that, the oldest
     /// messages are lost, and counted.
     ///
     /// Over DDS, messages of a reliable publisher for which a subscription that keeps all has no room stay with the
-    /// publisher: the subscription loses none. A publisher that keeps all waits for up to 100 ms until its own history
-    /// has room, on any thread, and then returns [`PublishError::Full`](crate::PublishError::Full): each message is
+    /// publisher: the subscription loses none. A publisher that keeps all waits for up to its `max_blocking_time` until
+    /// its own history has room, on any thread, and then returns [`PublishError::Full`](crate::PublishError::Full): each message is
     /// received or was refused. A subscription has room for 8192 messages and 64 MiB there. Over Zenoh, a publisher
     /// that keeps all waits for the connection, and a subscription loses the oldest messages, and counts them.
     KeepAll,

@@ -18,7 +18,9 @@ pub mod action {
 pub mod errors {
     pub use crate::init::InitError;
     pub use rospin_engine::{GroupGone, SpinError, TimerError};
-    pub use rospin_node::{CallError, NodeError, PublishError, Refused, RosArgumentsError, ServiceError, TopicError};
+    pub use rospin_node::{
+        CallError, NodeError, NotPublished, PublishError, Refused, RosArgumentsError, ServiceError, TopicError,
+    };
 }
 
 /// Events of publishers and subscriptions: missed deadlines, lost messages, qualities of service that do not fit, and

@@ -40,6 +40,7 @@ pub(crate) struct ZenohPublisher {
     gid: Gid,
     /// True if subscriptions that are created later get messages that are published now.
     latched: bool,
+    is_reliable: bool,
     /// True while Zenoh knows of a subscriber in another process, of ROS or not.
     has_subscribers: Arc<AtomicBool>,
     session: Session,
@@ -112,6 +113,7 @@ impl ZenohPublisher {
             topic: topic.to_string(),
             gid: endpoint.gid,
             latched,
+            is_reliable: reliable,
             has_subscribers,
             session: session.clone(),
             output: Mutex::new(Output { last: 0, publisher }),
@@ -143,6 +145,13 @@ impl PublisherEnd for ZenohPublisher {
 
     fn pass_over(&self) {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).last += 1;
+    }
+
+    fn wait_for_room(&self, _at_most: Duration) -> Result<bool, Refused> {
+        if self.is_reliable {
+            return Err(Refused("Zenoh does not tell if there is room for a message".to_owned()));
+        }
+        Ok(true)
     }
 
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {

@@ -28,6 +28,9 @@ impl<const APART: bool, const SHARES: bool> Fixture for Loopback<APART, SHARES> 
             "expired_messages_are_not_heard" | "expired_messages_are_not_kept" if APART => {
                 Some("Zenoh tells subscriptions in other processes nothing of a publisher's lifespan")
             }
+            "what_has_no_room_is_returned" if APART => {
+                Some("Zenoh does not tell publishers if there is room in other processes")
+            }
             "a_silent_publisher_is_not_alive" if APART => {
                 Some("Zenoh tells subscriptions in other processes nothing of manual liveliness")
             }

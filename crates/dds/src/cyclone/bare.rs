@@ -80,6 +80,7 @@ impl Bare {
             depth,
             ignores_own: false,
             times: super::Times::default(),
+            max_blocking_time: rospin_node::Qos::default().max_blocking_time,
             user_data: &[],
         };
         let writer = Writer::create(&participant, written, type_name, &qos, &Arc::new(Deaf)).expect("a writer");

@@ -1,10 +1,11 @@
 //! Domains, participants, readers and writers.
 
+use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ffi::{self, RawDiscovery, RawListener, RawProperty, RawQos, SerType};
+use super::ffi::{self, RawDiscovery, RawListener, RawPace, RawProperty, RawQos, SerType};
 use super::listener::{self, Discover, Listen, Receive};
 use super::{Code, EntityQos, Guid, Handle, Identity, check, sample, text};
 
@@ -118,6 +119,7 @@ fn raw_qos(qos: &EntityQos<'_>) -> RawQos {
         deadline: nanos(qos.times.deadline),
         lifespan: nanos(qos.times.lifespan),
         lease: nanos(qos.times.lease),
+        blocking: nanos(Some(qos.max_blocking_time)),
         user_data: qos.user_data.as_ptr().cast(),
         user_data_size: qos.user_data.len(),
     }
@@ -147,11 +149,14 @@ pub(crate) struct Writer<L> {
     sertype: *const SerType,
     guid: Guid,
     handle: Handle,
+    /// State of [`pace`](Self::pace), which the library reads and writes while it has locked the writer.
+    pace: UnsafeCell<RawPace>,
     // Declared after `writer`, so that the listener is dropped after it.
     _told: Told<L>,
 }
 
-// SAFETY: the library may be called on any thread, and the type's pointer is only passed back to it.
+// SAFETY: the library may be called on any thread, and the type's pointer is only passed back to it. The state of the
+// pace is read and written under a lock.
 unsafe impl<L: Send + Sync> Send for Writer<L> {}
 // SAFETY: as for `Send`.
 unsafe impl<L: Send + Sync> Sync for Writer<L> {}
@@ -175,7 +180,8 @@ impl<L: Listen> Writer<L> {
         let writer = Entity(check(code)?);
         let guid = writer.guid()?;
         let handle = writer.handle()?;
-        Ok(Self { writer, sertype, guid, handle, _told: told })
+        let pace = UnsafeCell::default();
+        Ok(Self { writer, sertype, guid, handle, pace, _told: told })
     }
 
     pub(crate) const fn guid(&self) -> Guid {
@@ -209,6 +215,21 @@ impl<L: Listen> Writer<L> {
     pub(crate) fn write(&self, bytes: &mut Vec<u8>) -> Result<(), Code> {
         // SAFETY: `sertype` is the type of the writer's topic.
         unsafe { sample::write(self.writer.0, self.sertype, bytes, None) }
+    }
+
+    /// Waits, before a message of `size` bytes, while more is on its way to reliable readers of this machine than the
+    /// buffers of their sockets hold: for `at_most` that time, and then not again before they have answered.
+    pub(crate) fn pace(&self, size: usize, at_most: Duration) {
+        // SAFETY: the library checks if a number is that of an entity, and locks it while it uses the state, which exists
+        // as long as the writer.
+        unsafe { ffi::rospin_dds_pace(self.writer.0, size, self.pace.get(), nanos(Some(at_most))) }
+    }
+
+    /// Waits for `at_most` that time until a reliable writer has room: until it writes without waiting, and overwrites
+    /// nothing that a reader of another participant has not got. Returns true if it has room.
+    pub(crate) fn wait_for_room(&self, at_most: Duration) -> bool {
+        // SAFETY: the library checks if a number is that of an entity.
+        unsafe { ffi::rospin_dds_wait_for_room(self.writer.0, nanos(Some(at_most))) != 0 }
     }
 
     /// Returns true if a reliable reader of another participant has asked for a message that it has not got, and in

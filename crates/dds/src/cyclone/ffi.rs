@@ -30,8 +30,16 @@ pub(super) struct RawQos {
     pub(super) deadline: i64,
     pub(super) lifespan: i64,
     pub(super) lease: i64,
+    pub(super) blocking: i64,
     pub(super) user_data: *const c_void,
     pub(super) user_data_size: usize,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct RawPace {
+    pub(super) asked: u64,
+    pub(super) stuck: u64,
 }
 
 #[repr(C)]
@@ -124,6 +132,8 @@ unsafe extern "C" {
     pub(super) fn rospin_dds_instance_handle(entity: i32, handle: *mut u64) -> i32;
     pub(super) fn rospin_dds_is_known(reader: i32, writer: *const [u8; 16]) -> i32;
     pub(super) fn rospin_dds_ask_again(reader: i32);
+    pub(super) fn rospin_dds_pace(writer: i32, size: usize, state: *mut RawPace, patience: i64);
+    pub(super) fn rospin_dds_wait_for_room(writer: i32, patience: i64) -> i32;
     pub(super) fn rospin_dds_has_overwritten(writer: i32) -> i32;
     pub(super) fn rospin_dds_is_heard(writer: i32, reader: u64) -> i32;
     #[cfg(any(test, fuzzing))]

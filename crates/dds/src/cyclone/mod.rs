@@ -42,6 +42,8 @@ pub(crate) struct EntityQos<'a> {
     /// True if ends of the same participant are not matched.
     pub(crate) ignores_own: bool,
     pub(crate) times: Times,
+    /// The longest time for which a reliable writer waits for room.
+    pub(crate) max_blocking_time: Duration,
     pub(crate) user_data: &'a [u8],
 }
 

@@ -200,6 +200,47 @@ fn a_late_subscription_that_is_stuck_gets_everything_that_was_kept() {
     assert!(slow.group.into_payload().unwrap() == published, "all is heard, once and in order");
 }
 
+/// The time for which a publisher waits is its own. With zero it never waits.
+#[test]
+fn a_publisher_waits_for_as_long_as_it_says() {
+    let (context, _) = context();
+    let main = executor(&context, "main");
+    let id = domain_id();
+    let (here, there) = (join(id), join(id));
+    let talker = here.ros(&context).create_node("talker").unwrap();
+    let slow = Slow::new(&there.ros(&context).create_node("listener").unwrap(), &main);
+    spinning(&main, || {
+        for at_most in [Duration::ZERO, Duration::from_millis(300)] {
+            let options = PublisherOptions::new("chatter").qos(Qos::keep_all()).max_blocking_time(at_most);
+            let publisher = talker.create_publisher::<Text>(options).unwrap();
+            let begin = Instant::now();
+            while publisher.subscription_count() == 0 {
+                assert!(begin.elapsed() < PATIENCE, "it is not matched");
+                thread::sleep(Duration::from_millis(1));
+            }
+            // The subscription is stuck, and has room for 64 MiB. In the end nothing is accepted any more.
+            let data = "x".repeat(1 << 20);
+            let mut accepted = Instant::now();
+            while accepted.elapsed() < Duration::from_millis(300) {
+                if publisher.publish(text(data.clone())).is_ok() {
+                    accepted = Instant::now();
+                }
+                assert!(begin.elapsed() < PATIENCE, "there is room without end");
+                thread::sleep(Duration::from_millis(1));
+            }
+            let begin = Instant::now();
+            assert!(matches!(publisher.publish(text("x")), Err(PublishError::Full { .. })));
+            let published = begin.elapsed();
+            assert!(matches!(publisher.wait_for_room(), Err(PublishError::Full { .. })));
+            let waited = begin.elapsed() - published;
+            // It is not much longer, unless the machine is busy.
+            assert!(published >= at_most && waited >= at_most, "{published:?} {waited:?}");
+            assert!(at_most > Duration::ZERO || published.min(waited) < Duration::from_millis(50), "{published:?}");
+        }
+        slow.go_on();
+    });
+}
+
 /// What was published before the second one came is not for it. The first one has not got it yet.
 #[test]
 fn a_stuck_subscription_loses_nothing_to_one_that_comes() {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rospin_core::Instant;
 
@@ -261,6 +262,29 @@ impl<T: Send + Sync + 'static, E: Envelope> MixedPublisher<T, E> {
     /// Waits for room as [`Publisher::wait_for_room`](super::Publisher::wait_for_room) does.
     pub fn wait_for_room(&self) {
         self.any.wait_for_room(self.promises_of_envelopes());
+    }
+
+    /// Waits until no subscription has a full queue and `is_room_elsewhere` returns true, for the time `at_most`; on a
+    /// thread of an executor, not at all. Returns the rest of that time; `None` if there is no room. Other publishers may
+    /// take the room before the next message is published.
+    pub fn room_within(&self, at_most: Duration, is_room_elsewhere: impl Fn() -> bool) -> Option<Duration> {
+        self.any.room_within(at_most, self.promises_of_envelopes(), &is_room_elsewhere)
+    }
+
+    /// Publishes a value as [`publish`](Self::publish) does, or not at all if the queue of a subscription is full, as
+    /// [`Publisher::publish_if_room`](super::Publisher::publish_if_room) does. Returns false then.
+    ///
+    /// # Panics
+    /// As [`publish`](Self::publish).
+    pub fn publish_if_room(&self, value: Arc<T>) -> bool {
+        assert!(self.any.history.is_none(), "what is kept for late subscriptions is in an envelope");
+        self.any.publish_if_room(AnyMessage::new(Mixed::<T, E>::Value(value)), self.any.promises).is_ok()
+    }
+
+    /// Publishes a message as [`publish_envelope`](Self::publish_envelope) does, or not at all if the queue of a
+    /// subscription is full. Returns false then.
+    pub fn publish_envelope_if_room(&self, envelope: E) -> bool {
+        self.any.publish_if_room(Self::message(envelope), self.promises_of_envelopes()).is_ok()
     }
 
     fn message(envelope: E) -> AnyMessage {

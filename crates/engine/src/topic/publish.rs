@@ -194,12 +194,35 @@ impl AnyPublisher {
         }
     }
 
+    /// Waits until no queue that may have the message is full and `is_room_elsewhere` returns true, for the time
+    /// `at_most`; on a thread of an executor, not at all. Returns the rest of that time; `None` if there is no room. The
+    /// topic is not locked while `is_room_elsewhere` is called.
+    pub(super) fn room_within(
+        &self,
+        at_most: Duration,
+        promises: Guarantees,
+        is_room_elsewhere: &dyn Fn() -> bool,
+    ) -> Option<Duration> {
+        let (begin, mut looks) = (Stopwatch::now(), 0);
+        loop {
+            let full = self.topic.lock().full_for(promises, false);
+            if full.is_none() && is_room_elsewhere() {
+                return Some(at_most.saturating_sub(begin.elapsed()));
+            }
+            if SpinningThread::is_here() || begin.elapsed() >= at_most {
+                return None;
+            }
+            looks += 1;
+            let is_short = full.is_some_and(|depth| depth < LONG);
+            if looks <= YIELDS && is_short { thread::yield_now() } else { thread::sleep(NAP) }
+        }
+    }
+
     /// Publishes the message if no queue is full. Otherwise returns it.
-    pub(super) fn publish_if_room(&self, message: AnyMessage) -> Result<Delivery, AnyMessage> {
+    pub(super) fn publish_if_room(&self, message: AnyMessage, promises: Guarantees) -> Result<Delivery, AnyMessage> {
         let mut displaced = SmallVec::new();
         let stamp = self.clock.now();
         let state = self.topic.lock_to_push(&mut displaced);
-        let promises = self.promises;
         if state.full_for(promises, false).is_some() {
             drop(state);
             return Err(message);

@@ -195,7 +195,7 @@ impl<T: Send + Sync + 'static> Publisher<T> {
     /// # Errors
     /// [`NoRoom`] with the message if the queue of a subscription is full. No subscription gets the message then.
     pub fn publish_if_room(&self, message: impl Into<Arc<T>>) -> Result<Delivery, NoRoom<T>> {
-        self.any.publish_if_room(AnyMessage::new(message.into())).map_err(|message| {
+        self.any.publish_if_room(AnyMessage::new(message.into()), self.any.promises).map_err(|message| {
             // SAFETY: the topic's messages are of type `T`.
             NoRoom { topic: self.topic().to_owned(), message: unsafe { message.into_pointer() } }
         })

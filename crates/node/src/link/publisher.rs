@@ -18,8 +18,7 @@ use rospin_wire::cdr::CdrError;
 use super::{contain, depth, refused};
 use crate::address::Address;
 use crate::envelope::Envelope;
-use crate::error::PublishError;
-use crate::error::Refused;
+use crate::error::{NotPublished, PublishError, Refused};
 use crate::events::EndEvents;
 use crate::info::{Gid, Origin, Packet};
 use crate::loan::LentBytes;
@@ -30,10 +29,6 @@ use crate::middleware::PublisherEnd;
 use crate::qos::{Durability, Qos};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::terms::Terms;
-
-/// The longest time for which a reliable publisher that keeps all waits for room in a queue of this process: the
-/// default of DDS.
-const MAX_BLOCKING_TIME: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// The memory of the last payload that was encoded on this thread, unless its middleware took it.
@@ -62,7 +57,7 @@ impl Room {
 
 fn publisher_options(topics: &LocalTopics, address: &Address, promises: Guarantees, qos: &Qos) -> PublisherOptions {
     let options = PublisherOptions::new(address.engine_name()).within(&topics.engine).promises(promises);
-    let options = if qos.loses_nothing() { options.keep_all(MAX_BLOCKING_TIME) } else { options };
+    let options = if qos.loses_nothing() { options.keep_all(qos.max_blocking_time) } else { options };
     if qos.durability == Durability::TransientLocal { options.transient_local(depth(qos)) } else { options }
 }
 
@@ -150,6 +145,17 @@ impl<M: Send + Sync + 'static> HerePublisher<M> {
         }
     }
 
+    /// Publishes a message as [`publish`](Self::publish) does, unless the queue of a subscription is full. Returns false
+    /// then.
+    fn publish_if_room(&self, message: impl Outgoing<M>, number: u64) -> bool {
+        if self.topic.is_asked_for_envelopes() {
+            let (message, origin) = (message.into_shared(), self.origin(number, 0));
+            self.topic.publish_envelope_if_room(Envelope::Shared { message, origin })
+        } else {
+            self.topic.subscription_count() == 0 || self.topic.publish_if_room(message.into_shared())
+        }
+    }
+
     /// Publishes a message, with its origin if that is wanted. The drop of the result notifies the subscriptions and
     /// drops displaced messages, so drop it after the unlock: see [`MixedPublisher::begin`].
     fn begin(&self, message: Arc<M>, origin: Origin) -> Published<Mixed<M, Envelope>> {
@@ -172,6 +178,16 @@ pub(crate) struct PublisherLink<M: Encode> {
     /// True if each message is noted in `events`.
     is_timed: bool,
     lifespan: Option<Duration>,
+    max_blocking_time: Duration,
+}
+
+/// What is done about queues of this process that are full.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Full {
+    /// The oldest message makes room, after a wait if the publisher keeps all.
+    Displace,
+    /// The message is not published.
+    Refuse,
 }
 
 struct Outside {
@@ -196,7 +212,8 @@ impl<M: Encode> PublisherLink<M> {
         let end = topics.enter_publisher(address, offered, events.clone(), keeper);
         let outside = outside.map(|end| Outside { end, room: Room::default() });
         let is_timed = events.is_timed();
-        Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan })
+        let max_blocking_time = qos.max_blocking_time;
+        Ok(Self { topic, here, end: Arc::new(end), outside, events, is_timed, lifespan, max_blocking_time })
     }
 
     /// Returns the publisher's id.
@@ -234,7 +251,42 @@ impl<M: Encode> PublisherLink<M> {
         message.is_given_away() && !self.here.is_latched && self.here.topic.subscription_count() == 0
     }
 
+    /// Waits until no subscription of this process has a full queue, and the middleware has room.
+    pub(crate) fn wait_for_room(&self) -> Result<(), PublishError> {
+        self.room_within(self.max_blocking_time)
+    }
+
+    /// Returns `Ok` if there is room within that time.
+    fn room_within(&self, at_most: Duration) -> Result<(), PublishError> {
+        let full = || PublishError::Full { topic: self.topic.clone() };
+        let left = self.here.topic.room_within(at_most, || self.end.has_room()).ok_or_else(full)?;
+        let Some(outside) = self.heard_outside() else { return Ok(()) };
+        match outside.end.wait_for_room(left) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(full()),
+            Err(Refused(reason)) => Err(PublishError::Failed { topic: self.topic.clone(), reason }),
+        }
+    }
+
+    /// Publishes a message if there is room.
+    pub(crate) fn publish_if_room(&self, message: impl Outgoing<M>) -> Result<(), NotPublished<M>> {
+        let message = match self.room_within(Duration::ZERO) {
+            Ok(()) => message.into_shared(),
+            Err(reason) => return Err(NotPublished { reason, message: message.into_shared() }),
+        };
+        self.send(Arc::clone(&message), Full::Refuse).map_err(|reason| NotPublished { reason, message })
+    }
+
+    /// Returns the middleware's side if somebody hears it.
+    fn heard_outside(&self) -> Option<&Outside> {
+        self.outside.as_ref().filter(|outside| outside.end.is_heard())
+    }
+
     pub(crate) fn publish(&self, message: impl Outgoing<M>) -> Result<(), PublishError> {
+        self.send(message, Full::Displace)
+    }
+
+    fn send(&self, message: impl Outgoing<M>, if_full: Full) -> Result<(), PublishError> {
         let failed = |reason: String| PublishError::Failed { topic: self.topic.clone(), reason };
         if self.is_timed {
             let now = self.here.now();
@@ -242,7 +294,7 @@ impl<M: Encode> PublisherLink<M> {
             self.events.sign_of_life(now);
         }
         let crosses = self.end.crosses();
-        let Some(Outside { end, room }) = self.outside.as_ref().filter(|outside| outside.end.is_heard()) else {
+        let Some(Outside { end, room }) = self.heard_outside() else {
             let payload = if crosses {
                 Some(payload_of(message.message()).map_err(|error| failed(error.to_string()))?)
             } else {
@@ -251,8 +303,7 @@ impl<M: Encode> PublisherLink<M> {
             if let Some(outside) = &self.outside {
                 outside.end.pass_over();
             }
-            self.publish_here(message, payload.map(Bytes::from));
-            return Ok(());
+            return self.publish_here(message, payload.map(Bytes::from), if_full);
         };
         let mut payload = room.buffer();
         if !crosses && end.can_lend() && self.leaves_for_good(&message) {
@@ -272,7 +323,7 @@ impl<M: Encode> PublisherLink<M> {
         let sent = encoded.and_then(|()| {
             room.note(payload.len());
             // First to subscriptions of this process: the middleware may wait for longer.
-            self.publish_here(message, crosses.then(|| Bytes::copy_from_slice(&payload)));
+            self.publish_here(message, crosses.then(|| Bytes::copy_from_slice(&payload)), if_full)?;
             end.publish(&mut payload)
         });
         BUFFER.set(payload);
@@ -281,11 +332,22 @@ impl<M: Encode> PublisherLink<M> {
 
     /// Publishes a message to the subscriptions of this process. `payload` is the encoded message for those of other
     /// forms, if any.
-    fn publish_here(&self, message: impl Outgoing<M>, payload: Option<Bytes>) {
+    ///
+    /// # Errors
+    /// If a queue is full, and the message is to be refused then. Those that cross to another form, or are kept for late
+    /// subscriptions, are not refused any more.
+    fn publish_here(
+        &self,
+        message: impl Outgoing<M>,
+        payload: Option<Bytes>,
+        if_full: Full,
+    ) -> Result<(), PublishError> {
         let number = self.here.next_number();
         // A message that this one displaces from a queue is counted by the subscription of that queue.
         if self.here.is_latched || payload.is_some() {
-            self.here.topic.wait_for_room();
+            if if_full == Full::Displace {
+                self.here.topic.wait_for_room();
+            }
             let message = message.into_shared();
             let encode = || encode(&self.topic, &*message);
             let share = |origin| Envelope::Shared { message: Arc::clone(&message) as _, origin };
@@ -293,9 +355,12 @@ impl<M: Encode> PublisherLink<M> {
                 let origin = self.here.origin(number, order);
                 (origin, self.here.begin(Arc::clone(&message), origin))
             });
-        } else {
+        } else if if_full == Full::Displace {
             self.here.publish(message, number);
+        } else if !self.here.publish_if_room(message, number) {
+            return Err(PublishError::Full { topic: self.topic.clone() });
         }
+        Ok(())
     }
 }
 

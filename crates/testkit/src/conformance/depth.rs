@@ -121,6 +121,51 @@ pub fn nothing_kept_without_limit_is_lost_uncounted<F: Fixture>() {
     assert!(heard.all().is_sorted_by(|one, next| one < next));
 }
 
+/// A subscription that keeps all is stuck. Its publisher sees that there is no room: a message is returned and not
+/// published, and waiting for room ends without any. Once the subscription goes on, there is room again. Everything that
+/// was accepted is heard, and nothing else.
+pub fn what_has_no_room_is_returned<F: Fixture>() {
+    // More than both queues together have room for.
+    const SENT_MAX: i64 = 20_000;
+    let world = World::<F>::new();
+    let main = world.executor("main");
+    let options = PublisherOptions::new("numbers").qos(Qos::keep_all());
+    let publisher = world.here.create_publisher(options).unwrap();
+    let group = main.create_group("slow", ());
+    let heard = Seen::new();
+    let gate = world.gate();
+    let log = heard.clone();
+    let wait = gate.clone();
+    let options = SubscriptionOptions::new("numbers").qos(Qos::keep_all());
+    let subscription = world.there.on(&group).create_subscription(options, move |Number { data }: Number| {
+        log.push(data);
+        wait.pass();
+    });
+    let subscription = subscription.unwrap();
+    world.matched(&publisher, &[&subscription]);
+    world.spinning(&[&main], || {
+        let mut sent = 0;
+        while publisher.wait_for_room().is_ok() {
+            match publisher.publish_if_room(number(sent)) {
+                Ok(()) => sent += 1,
+                Err(refused) => {
+                    assert!(matches!(refused.reason, PublishError::Full { .. }), "{refused}");
+                    assert_eq!(refused.message.data, sent);
+                }
+            }
+            assert!(sent < SENT_MAX, "there is room without end");
+        }
+        let refused = publisher.publish_if_room(number(sent)).unwrap_err();
+        assert!(matches!(refused.reason, PublishError::Full { .. }), "{refused}");
+        gate.open();
+        world.until("there is room", || publisher.wait_for_room().is_ok());
+        world.until("the message has room", || publisher.publish_if_room(number(sent)).is_ok());
+        world.wait("it is heard", heard.until_has(sent));
+        assert_eq!(heard.all(), (0..=sent).collect::<Vec<_>>());
+        assert_eq!(subscription.missed(), 0);
+    });
+}
+
 /// The depth of a deployment file takes precedence over the program's.
 pub fn the_deployment_file_says_the_depth<F: Fixture>() {
     let deployment = Deployment::parse("callback = [{ name = \"slow/numbers\", depth = 3 }]").unwrap();

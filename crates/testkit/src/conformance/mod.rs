@@ -65,6 +65,7 @@ macro_rules! conformance {
                 the_newest_are_kept_and_the_rest_is_counted
                 far_behind_nothing_is_lost_uncounted
                 nothing_kept_without_limit_is_lost_uncounted
+                what_has_no_room_is_returned
                 the_deployment_file_says_the_depth
                 a_late_subscription_hears_only_what_follows
                 a_successor_hears_only_what_follows

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rospin_engine::Clock;
@@ -239,6 +240,15 @@ impl PublisherEnd for HostPublisher {
 
     fn pass_over(&self) {
         self.last.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn wait_for_room(&self, _at_most: Duration) -> Result<bool, Refused> {
+        // A callback takes no time here, so it does not wait.
+        let id = self.end.id;
+        Ok(self.end.network.with(|state| {
+            let mut channels = state.channels.range((id, 0)..=(id, EndId::MAX));
+            !channels.any(|(_, channel)| channel.is_full())
+        }))
     }
 
     fn publish(&self, payload: &mut Vec<u8>) -> Result<(), PublishError> {

@@ -1,0 +1,167 @@
+/* Room of a reliable writer: what readers elsewhere have not confirmed yet, and waiting until they have. The library lets a writer that
+ * keeps its last messages go on without a pause. What overflows the receive buffer of a reader's socket is to be sent again later, but
+ * by then it is overwritten. */
+#include "dds__entity.h"
+#include "dds__types.h"
+#include "ddsi__endpoint.h"
+#include "ddsi__endpoint_match.h"
+#include "ddsi__entity_index.h"
+#include "ddsi__hbcontrol.h"
+#include "ddsi__thread.h"
+#include "ddsi__tran.h"
+#include "ddsi__whc.h"
+#include "ddsi__xevent.h"
+#include "ddsi__xmsg.h"
+#include "dds/ddsi/ddsi_proxy_endpoint.h"
+#include "dds/ddsi/ddsi_thread.h"
+#include "rospin_dds.h"
+
+/* Bytes that a packet takes from a receive buffer besides its own, about. */
+#define BESIDE 1280
+/* A writer fills one part of so many of its readers' receive buffers, since several writers share them. */
+#define PARTS 4
+/* Readers are asked again after this time: a question or its answer may be lost. */
+#define AGAIN DDS_MSECS (2)
+
+/* The number of messages that not all reliable readers have confirmed. */
+static uint64_t unconfirmed (const struct ddsi_writer *own)
+{
+  const uint64_t confirmed = ddsi_writer_max_drop_seq (own);
+  return own->seq > confirmed ? own->seq - confirmed : 0;
+}
+
+/* Asks the readers what they have. The writer is locked, and the thread awake. */
+static void ask_readers (struct ddsi_writer *own)
+{
+  struct ddsi_whc_state state;
+  ddsi_whc_get_state (own->whc, &state);
+  struct ddsi_xmsg *heartbeat = ddsi_writer_hbcontrol_create_heartbeat (own, &state, ddsrt_time_monotonic (), DDSI_HBC_ACK_REQ_YES, 0);
+  if (heartbeat != NULL)
+    ddsi_qxev_msg (own->evq, heartbeat);
+}
+
+/* Waits until readers have confirmed something, or for a while. Returns false if `end` has come. The writer is locked before and
+ * afterwards, and the thread awake. */
+static bool wait_for_answer (struct ddsi_writer *own, ddsrt_mtime_t end)
+{
+  ddsrt_mtime_t again = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), AGAIN);
+  if (again.v > end.v)
+    again = end;
+  ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
+  const bool is_told = ddsrt_cond_mtime_waituntil (&own->throttle_cond, &own->e.lock, again);
+  ddsi_thread_state_awake_domain_ok (ddsi_lookup_thread_state ());
+  if (is_told)
+    return true;
+  if (ddsrt_time_monotonic ().v >= end.v)
+    return false;
+  ask_readers (own);
+  return true;
+}
+
+/* Returns how many bytes may be on their way to the readers; no limit if one of them is on another machine, from which an answer takes
+ * its time. The writer is locked, and the thread awake, so that readers stay where they are. */
+static uint64_t window_of (const struct ddsi_writer *own, const struct ddsi_domaingv *domain)
+{
+  uint64_t window = UINT64_MAX;
+  ddsrt_avl_iter_t it;
+  for (const struct ddsi_wr_prd_match *match = ddsrt_avl_iter_first (&ddsi_wr_readers_treedef, &own->readers, &it); match != NULL; match = ddsrt_avl_iter_next (&it))
+  {
+    const struct ddsi_proxy_reader *found = ddsi_entidx_lookup_proxy_reader_guid (domain->entity_index, &match->prd_guid);
+    if (found == NULL)
+      continue;
+    if (ddsi_is_nearby_address (domain, &found->c.loc_uc.c, (size_t) domain->n_interfaces, domain->interfaces, NULL) != DNAR_SELF)
+      return UINT64_MAX;
+    if (found->receive_buffer_size / PARTS < window)
+      window = found->receive_buffer_size / PARTS;
+  }
+  return window;
+}
+
+/* Paces a locked writer, on an awake thread. */
+static void pace (struct ddsi_writer *own, const struct ddsi_domaingv *domain, uint64_t size, struct rospin_dds_pace *pace, int64_t patience)
+{
+  const uint64_t each = size + BESIDE;
+  uint64_t waiting = unconfirmed (own);
+  if (waiting == 0)
+    return;
+  const uint64_t window = window_of (own, domain);
+  if (window == UINT64_MAX || waiting * each <= window / 2)
+    return;
+  if (pace->asked > own->seq || (own->seq - pace->asked) * each > window / 4)
+  {
+    pace->asked = own->seq;
+    ask_readers (own);
+  }
+  const ddsrt_mtime_t end = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), patience);
+  while ((waiting + 1) * each > window)
+  {
+    /* A reader that does not answer makes a writer wait once, and not before each message. */
+    if (ddsi_writer_max_drop_seq (own) + 1 == pace->stuck)
+      return;
+    if (own->state != WRST_OPERATIONAL || !wait_for_answer (own, end))
+    {
+      pace->stuck = ddsi_writer_max_drop_seq (own) + 1;
+      return;
+    }
+    waiting = unconfirmed (own);
+    if (waiting == 0)
+      return;
+  }
+}
+
+void rospin_dds_pace (int32_t writer, size_t size, struct rospin_dds_pace *state, int64_t patience)
+{
+  struct dds_entity *entity;
+  if (dds_entity_pin (writer, &entity) < 0)
+    return;
+  if (dds_entity_kind (entity) == DDS_KIND_WRITER)
+  {
+    struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
+    struct ddsi_domaingv *domain = &entity->m_domain->gv;
+    ddsi_thread_state_awake (ddsi_lookup_thread_state (), domain);
+    ddsrt_mutex_lock (&own->e.lock);
+    if (own->heartbeat_xevent != NULL)
+      pace (own, domain, size, state, patience);
+    ddsrt_mutex_unlock (&own->e.lock);
+    ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
+  }
+  dds_entity_unpin (entity);
+}
+
+/* Returns true if a locked writer writes at once, and overwrites nothing that is not confirmed. */
+static bool has_room (const struct ddsi_writer *own)
+{
+  if (own->heartbeat_xevent == NULL)
+    return true;
+  if (own->xqos->history.kind == DDS_HISTORY_KEEP_LAST)
+    return unconfirmed (own) < (uint64_t) own->xqos->history.depth;
+  struct ddsi_whc_state state;
+  ddsi_whc_get_state (own->whc, &state);
+  return state.unacked_bytes <= own->whc_high;
+}
+
+int32_t rospin_dds_wait_for_room (int32_t writer, int64_t patience)
+{
+  struct dds_entity *entity;
+  bool is_room = true;
+  if (dds_entity_pin (writer, &entity) < 0)
+    return is_room;
+  if (dds_entity_kind (entity) == DDS_KIND_WRITER)
+  {
+    struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
+    ddsi_thread_state_awake (ddsi_lookup_thread_state (), &entity->m_domain->gv);
+    ddsrt_mutex_lock (&own->e.lock);
+    const ddsrt_mtime_t end = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), patience);
+    is_room = has_room (own);
+    if (!is_room)
+      ask_readers (own);
+    while (!is_room && own->state == WRST_OPERATIONAL && wait_for_answer (own, end))
+      is_room = has_room (own);
+    if (!is_room)
+      is_room = has_room (own);
+    ddsrt_mutex_unlock (&own->e.lock);
+    ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
+  }
+  dds_entity_unpin (entity);
+  return is_room;
+}
