@@ -19,6 +19,7 @@ mod one_queue;
 mod parameter_services;
 mod parameters;
 mod random;
+mod room;
 mod statistics;
 mod type_descriptions;
 mod wait_for_message;
