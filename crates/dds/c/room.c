@@ -19,15 +19,25 @@
 /* Bytes that a packet takes from a receive buffer besides its own, about. */
 #define BESIDE 1280
 /* A writer fills one part of so many of its readers' receive buffers, since several writers share them. */
-#define PARTS 4
+#define PARTS 8
 /* Readers are asked again after this time: a question or its answer may be lost. */
 #define AGAIN DDS_MSECS (2)
+/* A writer that comes again after a longer time is not fast: there is nothing to pace. */
+#define FAST DDS_MSECS (20)
+/* Readers of this machine that answer nothing for this time do not run. They do not repeat an answer within 10 ms. */
+#define QUIET DDS_MSECS (25)
 
 /* The number of messages that not all reliable readers have confirmed. */
 static uint64_t unconfirmed (const struct ddsi_writer *own)
 {
   const uint64_t confirmed = ddsi_writer_max_drop_seq (own);
   return own->seq > confirmed ? own->seq - confirmed : 0;
+}
+
+/* The number of answers of readers, also of those that ask for something again. */
+static uint64_t answers (const struct ddsi_writer *own)
+{
+  return (uint64_t) own->num_acks_received + own->num_nacks_received;
 }
 
 /* Asks the readers what they have. The writer is locked, and the thread awake. */
@@ -58,8 +68,8 @@ static bool wait_for_answer (struct ddsi_writer *own, ddsrt_mtime_t end)
   return true;
 }
 
-/* Returns how many bytes may be on their way to the readers; no limit if one of them is on another machine, from which an answer takes
- * its time. The writer is locked, and the thread awake, so that readers stay where they are. */
+/* Returns how many bytes may be on their way to the readers before a further message; no limit if one of the readers is on another
+ * machine, from which an answer takes its time. The writer is locked, and the thread awake, so that readers stay where they are. */
 static uint64_t window_of (const struct ddsi_writer *own, const struct ddsi_domaingv *domain)
 {
   uint64_t window = UINT64_MAX;
@@ -82,7 +92,8 @@ static void pace (struct ddsi_writer *own, const struct ddsi_domaingv *domain, u
 {
   const uint64_t each = size + BESIDE;
   uint64_t waiting = unconfirmed (own);
-  if (waiting == 0)
+  const ddsrt_mtime_t begin = ddsrt_time_monotonic ();
+  if (waiting == 0 || begin.v - pace->last > FAST)
     return;
   const uint64_t window = window_of (own, domain);
   if (window == UINT64_MAX || waiting * each <= window / 2)
@@ -92,19 +103,21 @@ static void pace (struct ddsi_writer *own, const struct ddsi_domaingv *domain, u
     pace->asked = own->seq;
     ask_readers (own);
   }
-  const ddsrt_mtime_t end = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), patience);
-  while ((waiting + 1) * each > window)
+  const ddsrt_mtime_t end = ddsrt_mtime_add_duration (begin, patience);
+  ddsrt_mtime_t quiet = ddsrt_mtime_add_duration (begin, QUIET);
+  uint64_t heard = answers (own);
+  /* Readers that do not answer make a writer wait once, and not before each message. */
+  while (waiting * each > window && heard + 1 != pace->stuck)
   {
-    /* A reader that does not answer makes a writer wait once, and not before each message. */
-    if (ddsi_writer_max_drop_seq (own) + 1 == pace->stuck)
-      return;
-    if (own->state != WRST_OPERATIONAL || !wait_for_answer (own, end))
-    {
-      pace->stuck = ddsi_writer_max_drop_seq (own) + 1;
-      return;
-    }
+    const bool is_in_time = own->state == WRST_OPERATIONAL && wait_for_answer (own, quiet.v < end.v ? quiet : end);
+    const uint64_t before = heard;
+    heard = answers (own);
     waiting = unconfirmed (own);
-    if (waiting == 0)
+    if (heard > before)
+      quiet = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), QUIET);
+    else if (!is_in_time)
+      pace->stuck = heard + 1;
+    if (ddsrt_time_monotonic ().v >= end.v)
       return;
   }
 }
@@ -122,6 +135,7 @@ void rospin_dds_pace (int32_t writer, size_t size, struct rospin_dds_pace *state
     ddsrt_mutex_lock (&own->e.lock);
     if (own->heartbeat_xevent != NULL)
       pace (own, domain, size, state, patience);
+    state->last = ddsrt_time_monotonic ().v;
     ddsrt_mutex_unlock (&own->e.lock);
     ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
   }

@@ -123,12 +123,15 @@ int32_t rospin_dds_is_known (int32_t reader, const uint8_t writer[16]);
 struct rospin_dds_pace {
   /* The number of the message after which readers were asked last. */
   uint64_t asked;
-  /* One more than the number up to which all readers had confirmed when they did not answer in time. */
+  /* One more than the number of answers of readers when they did not answer in time. */
   uint64_t stuck;
+  /* The time of the last call. */
+  int64_t last;
 };
 
 /* Waits, before a message of so many bytes is written, while more is on its way to reliable readers of this machine than the buffers of
- * their sockets hold; for so many nanoseconds at most, and then not before they answer. */
+ * their sockets hold; for so many nanoseconds at most. It does not wait if the last call was long ago, or for readers that have not
+ * answered. */
 void rospin_dds_pace (int32_t writer, size_t size, struct rospin_dds_pace *state, int64_t patience);
 
 /* Waits until a reliable writer has room, for so many nanoseconds at most: until it writes without waiting, and overwrites nothing that

@@ -34,10 +34,11 @@
 //! As `rmw_cyclonedds_cpp` has it, with two differences. A reliable publisher that keeps all and is far ahead of its
 //! subscriptions (500 kB that they have not confirmed, unless `Internal/Watermarks/WhcHigh` says otherwise) waits for
 //! its [`max_blocking_time`](Qos::with_max_blocking_time) rather than for ever, and fails with [`PublishError::Full`].
-//! One that keeps the last few messages waits, for 10 ms at most, while more is on its way to processes of this machine
-//! than a quarter of their sockets' buffers: what overflows them would be overwritten before it could be sent again. If
-//! they do not answer in that time, it waits for none of its messages before they do. Subscriptions of this process
-//! never make a publisher of either kind wait here. A subscription that keeps all keeps no more than 8192 messages.
+//! One that keeps the last few messages, and publishes them as fast as it can, waits while more is on its way to
+//! processes of this machine than an eighth of their sockets' buffers: what overflows them would be overwritten before
+//! it could be sent again. It waits for 25 ms at most if a process does not answer, and then not again before it does;
+//! and not at all where 64 KiB, or 50 small messages, take it more than 20 ms. Subscriptions of this process never make
+//! a publisher of either kind wait here. A subscription that keeps all keeps no more than 8192 messages.
 //!
 //! Two ends of a topic whose quality of service or type does not fit are not matched; the log says so, once, and how to
 //! fix it.

@@ -15,10 +15,7 @@ use crate::matches::{Bond, Ear, End};
 use crate::names;
 use crate::nodes::{DdsNode, Listed};
 
-/// The longest time for which a publisher that keeps its last messages waits for readers of this machine. They answer
-/// within a millisecond, unless their process gets no processor.
-const PACE_MAX: Duration = Duration::from_millis(10);
-/// The number of bytes after which such a publisher looks how many are on their way.
+/// The number of bytes after which a publisher that keeps its last messages looks how many are on their way.
 const LOOK_EVERY: usize = 64 << 10;
 /// Number of bytes that a message counts besides its own.
 const BESIDE: usize = 1280;
@@ -61,7 +58,7 @@ impl DdsPublisher {
         let outrunning = Outrunning::new(topic.as_str(), qos);
         // One that keeps all waits for room in its history.
         let paces = qos.reliability == Reliability::Reliable && qos.depth().is_some();
-        let pace = paces.then_some(qos.max_blocking_time.min(PACE_MAX)).filter(|pace| !pace.is_zero());
+        let pace = paces.then_some(qos.max_blocking_time).filter(|pace| !pace.is_zero());
         let qos = topic_qos(qos, &user_data);
         let ear = Ear::new(&bond, End::FirstWriter);
         let writer = Writer::create(domain.participant(), &name, &dds_type, &qos, &ear).map_err(refused)?;

@@ -77,9 +77,10 @@ impl Qos {
     /// zero it never waits.
     ///
     /// [`publish`](crate::Publisher::publish) waits with a history that [keeps all](History::KeepAll). With one that
-    /// keeps the last few messages it waits over DDS only, for 10 ms at most, while what is on its way to other processes
-    /// of this machine would not fit into the buffers of their sockets. [`wait_for_room`](crate::Publisher::wait_for_room)
-    /// waits with any history. Over Zenoh, a publisher waits for as long as the session's options say.
+    /// keeps the last few messages it waits over DDS only, and only if it is called as fast as possible: while more is on
+    /// its way to other processes of this machine than fits into the buffers of their sockets, and for 25 ms at most if
+    /// they do not answer. [`wait_for_room`](crate::Publisher::wait_for_room) waits with any history. Over Zenoh, a
+    /// publisher waits for as long as the session's options say.
     #[must_use]
     pub const fn with_max_blocking_time(self, max_blocking_time: Duration) -> Self {
         Self { max_blocking_time, ..self }

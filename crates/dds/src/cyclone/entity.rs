@@ -218,7 +218,8 @@ impl<L: Listen> Writer<L> {
     }
 
     /// Waits, before a message of `size` bytes, while more is on its way to reliable readers of this machine than the
-    /// buffers of their sockets hold: for `at_most` that time, and then not again before they have answered.
+    /// buffers of their sockets hold: for `at_most` that time, and for 25 ms without an answer. It does not wait if the
+    /// last call was more than 20 ms ago, and not again for readers that have not answered.
     pub(crate) fn pace(&self, size: usize, at_most: Duration) {
         // SAFETY: the library checks if a number is that of an entity, and locks it while it uses the state, which exists
         // as long as the writer.

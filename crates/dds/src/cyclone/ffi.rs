@@ -40,6 +40,7 @@ pub(super) struct RawQos {
 pub(super) struct RawPace {
     pub(super) asked: u64,
     pub(super) stuck: u64,
+    pub(super) last: i64,
 }
 
 #[repr(C)]

@@ -13,7 +13,6 @@ mod keep_all;
 mod large;
 mod malformed;
 mod many;
-mod pace;
 mod parameters;
 mod restart;
 mod services;
