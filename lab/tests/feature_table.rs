@@ -48,7 +48,7 @@ const ROWS: [Row; 19] = [
     row(
         "Loaned messages (zero-copy)",
         ALL,
-        "bytes of messages, with `rospin-local`",
+        "bytes of messages, with the feature `shared_memory`",
         "crates/local/tests/paths.rs",
         "a_loan_is_read_where_it_was_written",
     ),
