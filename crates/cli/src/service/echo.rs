@@ -9,7 +9,7 @@ use rospin::msgs::service_msgs::msg::ServiceEventInfo;
 use rospin::{Subscription, SubscriptionOptions};
 use rospin_report::{Failure, number};
 
-use crate::ros::{FormatOptions, Mailbox, Session, find_service, types, warn};
+use crate::ros::{FormatOptions, Mailbox, QosOptions, Session, find_service, types, warn};
 
 /// Options of `rospin service echo`.
 #[derive(Args, Debug)]
@@ -19,6 +19,9 @@ pub(super) struct Options {
 
     /// Type, such as std_srvs/srv/SetBool; without it, the service is waited for, and its type is asked for
     service_type: Option<String>,
+
+    #[command(flatten)]
+    qos: QosOptions,
 
     #[command(flatten)]
     format: FormatOptions,
@@ -54,10 +57,19 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
         return Err(Failure::Run(sentence.into()));
     };
     let topic = format!("{service}/_service_event");
-    let mailbox = Mailbox::new();
-    let _subscription = subscribe(session, &topic, event, &mailbox)?;
     session.discover_until(|node| node.count_publishers(&topic).is_ok_and(|count| count > 0))?;
-    if node.count_publishers(&topic).map_err(Failure::run)? == 0 {
+    let event = types::checked(session, &topic, event.clone())?;
+    // The quality of service has to fit all publishers, not only the one that was found first.
+    session.discover()?;
+    let publishers = node.publishers_info_by_topic(&topic).map_err(Failure::run)?;
+    let (qos, remarks) = options.qos.of_subscription(&publishers);
+    for remark in remarks {
+        warn(&remark);
+    }
+    let mailbox = Mailbox::new();
+    let hear = SubscriptionOptions::new(&*topic).qos(qos);
+    let _subscription = subscribe(session, hear, &event, &mailbox)?;
+    if publishers.is_empty() {
         warn(&format!("nobody publishes {topic}; introspection has to be switched on in a client or the server"));
     }
     let reading = async {
@@ -79,13 +91,11 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
 
 fn subscribe(
     session: &Session,
-    topic: &str,
+    options: SubscriptionOptions,
     event: &MessageType,
     mailbox: &Mailbox<DynamicMessage>,
 ) -> Result<Subscription, Failure> {
     let mailbox = mailbox.clone();
-    // Best effort hears every publisher, whatever it offers.
-    let options = SubscriptionOptions::new(topic).keep_last(1000).best_effort();
     let post = move |event: DynamicMessage| mailbox.post(event);
     session.node().create_dynamic_subscription(options, event, post).map_err(Failure::run)
 }

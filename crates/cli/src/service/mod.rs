@@ -201,6 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn events_are_heard_as_reliably_as_they_are_published() {
+        let robot = Robot::new();
+        let _switch = switch(&robot);
+        let _calls = calls(&robot);
+        // A publisher of events that offers no more than best effort does not meet this.
+        service(&robot, &["echo", "--once", "--qos-reliability", "reliable", "/switch"]).unwrap();
+        let node = robot.node("watched");
+        let client = node.create_client::<SetBool>("switch").unwrap();
+        let best_effort = rospin::Qos::sensor_data();
+        client.configure_introspection(best_effort, ServiceIntrospectionState::Metadata).unwrap();
+        service(&robot, &["echo", "--once", "/switch"]).unwrap();
+    }
+
+    #[test]
     fn calls_of_others_are_printed_where_they_are_introspected() {
         let robot = Robot::new();
         let _switch = switch(&robot);
