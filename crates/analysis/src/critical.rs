@@ -45,9 +45,11 @@ impl Analysis<'_> {
 }
 
 /// Gives each callback its longest execution time, with the overhead and the longest overrun. Then removes the faults,
-/// and lets timers catch up on missed due times.
+/// and lets timers catch up on missed due times, unless bounds may follow from those that they skip: where executors have
+/// several threads.
 fn lengthen(scenario: &mut Scenario, overhead: Duration) {
     let fixed = |time: &ExecutionTime, more: Duration| ExecutionTime::Fixed(Duration::from_nanos(longest(time)) + more);
+    let skips = scenario.executors.iter().any(|executor| executor.threads > 1);
     for callback in &mut scenario.callbacks {
         let overrun = scenario.faults.iter().find_map(|fault| match fault {
             Fault::Overrun { callback: name, extra, .. } if *name == callback.name => Some(*extra),
@@ -62,7 +64,7 @@ fn lengthen(scenario: &mut Scenario, overhead: Duration) {
             pause.run = fixed(&pause.run, overhead);
         }
         // A timer that misses a due time serves it late, so that no activation is left out.
-        if callback.period.is_some() {
+        if callback.period.is_some() && !skips {
             callback.overrun = Overrun::CatchUp(1_000);
         }
     }
