@@ -120,6 +120,17 @@ impl Lefts {
         (0..self.own.len()).filter(|unit| !full[*unit]).max_by_key(growth)
     }
 
+    /// Returns the units of which more is left in `now`, of those that are not `full`.
+    pub(crate) fn growing(&self, now: &Self, full: &[bool]) -> Vec<usize> {
+        let grows = |unit: &usize| {
+            let rows = self.onward[*unit].iter().zip(&now.onward[*unit]);
+            now.own[*unit] > self.own[*unit]
+                || now.tree[*unit] > self.tree[*unit]
+                || rows.into_iter().any(|(known, now)| now > known)
+        };
+        (0..self.own.len()).filter(|unit| !full[*unit] && grows(unit)).collect()
+    }
+
     /// Takes what is more in `now`.
     pub(crate) fn grow(&mut self, now: &Self) {
         self.values_mut().zip(now.values()).for_each(|(known, now)| *known = now.max(*known));

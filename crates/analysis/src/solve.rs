@@ -74,9 +74,9 @@ pub(crate) fn solve(system: &System, budget: &Budget) -> Solution {
 pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Option<Solution> {
     let shares_threads = system.executors.iter().any(|executor| executor.threads > 1) && system.receive == 0;
     if manner.only_if_due && shares_threads {
-        return rounds(system, budget, manner, true);
+        return rounds(system, budget, manner, Queues::Count { open: &[] });
     }
-    let deep = rounds(system, budget, manner, false)?;
+    let deep = rounds(system, budget, manner, Queues::Any)?;
     let is_full = |callback: usize| {
         let number = deep.arrivals[callback].as_ref().zip(deep.found[callback].bound);
         number.is_none_or(|(arrivals, bound)| arrivals.number(bound) > system.callbacks[callback].held())
@@ -84,7 +84,8 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     if !shares_threads || !(0..system.callbacks.len()).any(is_full) {
         return Some(deep);
     }
-    let mut solution = rounds(system, budget, manner, true)?;
+    let open: Vec<bool> = deep.found.iter().map(|found| found.bound.is_none()).collect();
+    let mut solution = rounds(system, budget, manner, Queues::Count { open: &open })?;
     for (found, deep) in solution.found.iter_mut().zip(&deep.found) {
         let (queues, any) = (found.bound.unwrap_or(u64::MAX), deep.bound.unwrap_or(u64::MAX));
         if any <= queues {
@@ -95,13 +96,23 @@ pub(crate) fn seek(system: &System, budget: &Budget, manner: Manner<'_>) -> Opti
     Some(solution)
 }
 
+/// Part that the depths of queues have in a search.
+#[derive(Clone, Copy)]
+enum Queues<'a> {
+    /// Bounds hold for queues of any depth.
+    Any,
+    /// Bounds may follow from the depths. Those of callbacks that are `open` are sought last, when all others are known;
+    /// if it is empty, none are.
+    Count { open: &'a [bool] },
+}
+
 /// Returns bounds for all callbacks, sought in some manner; `None` only if the manner ends the search early.
-/// `counts_queues` is true if they may follow from the depths of queues.
-fn rounds(system: &System, budget: &Budget, manner: Manner<'_>, counts_queues: bool) -> Option<Solution> {
+fn rounds(system: &System, budget: &Budget, manner: Manner<'_>, queues: Queues<'_>) -> Option<Solution> {
     let count = system.callbacks.len();
     let first = |callback: usize| {
         let before = manner.from.and_then(|from| from[callback]).unwrap_or(0);
-        Some(before.max(system.callbacks[callback].cost() + system.callbacks[callback].waits))
+        let is_open = matches!(queues, Queues::Count { open } if open.get(callback) == Some(&true));
+        (!is_open).then(|| before.max(system.callbacks[callback].cost() + system.callbacks[callback].waits))
     };
     let mut known = Known {
         system,
@@ -111,7 +122,7 @@ fn rounds(system: &System, budget: &Budget, manner: Manner<'_>, counts_queues: b
         receiving: vec![Some(0); system.cores.len()],
         waits: system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
         thresholds: Vec::new(),
-        counts_queues,
+        counts_queues: matches!(queues, Queues::Count { .. }),
     };
     let links = Links::of(system);
     let interdependent = system.is_interdependent();

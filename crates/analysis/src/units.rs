@@ -509,12 +509,12 @@ impl<'a> Units<'a> {
     }
 
     /// Returns windows of all units, with what follows from them; units that are `full` have as much left as their
-    /// queues hold. Otherwise returns units that have no window, or the one that grows most if the search ends before
-    /// the others are found. `lefts` is what is left at least.
+    /// queues hold. Otherwise returns units that have no window, or those that still grow when the search ends; of these,
+    /// the one that grows most if queues hold any number. `lefts` is what is left at least.
     fn rounds(&self, bursts: Both, lefts: &mut Lefts, full: &[bool]) -> Result<Windows, Vec<usize>> {
         // Sum of the last growth, and what was left before the last leap, to which a leap too far goes back.
         let (mut growth, mut before) = (0.0, None);
-        let mut fastest = None;
+        let mut fastest = Vec::new();
         for round in 0..ROUNDS {
             let windows = self.follows(bursts, lefts, full);
             let is_open = |unit: &usize| windows.lengths[*unit].is_none() && !full[*unit];
@@ -530,7 +530,11 @@ impl<'a> Units<'a> {
             if now == 0.0 {
                 return Ok(windows);
             }
-            fastest = lefts.fastest(&windows.lefts, full);
+            fastest = if self.units.iter().all(Unit::is_held) {
+                lefts.growing(&windows.lefts, full)
+            } else {
+                lefts.fastest(&windows.lefts, full).into_iter().collect()
+            };
             // Each round adds less than the one before, as a geometric series does. A leap to near its limit saves
             // rounds.
             let ratio = now / growth;
@@ -544,7 +548,7 @@ impl<'a> Units<'a> {
                 lefts.grow(&windows.lefts);
             }
         }
-        Err(fastest.into_iter().collect())
+        Err(fastest)
     }
 
     /// Returns windows that are no longer than those of a solution: what follows from a solution is one.
