@@ -37,10 +37,10 @@
 use std::cmp::Reverse;
 
 use crate::arrivals::Arrivals;
+use crate::division::Division;
 use crate::known::{GATHERING, Known};
 use crate::search::Search;
 use crate::system::Policy;
-use crate::units::Division;
 
 /// Group, or reentrant callback.
 struct Group {

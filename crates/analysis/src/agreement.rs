@@ -78,6 +78,7 @@ fn known<'a>(system: &'a System, budget: &'a Budget) -> Known<'a> {
         responses: system.callbacks.iter().map(|callback| Some(callback.cost())).collect(),
         receiving: vec![Some(0); system.cores.len()],
         waits: system.callbacks.iter().map(|plan| Some(plan.waits)).collect(),
+        counts_queues: false,
     }
 }
 

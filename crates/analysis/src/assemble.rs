@@ -7,7 +7,7 @@ use rospin_scenario::Scenario;
 use crate::error::AnalysisError;
 use crate::overheads::{Overheads, Reservation};
 use crate::system::{Callback, System, TIME_MAX, nanos};
-use crate::{locks, lower, placement, units};
+use crate::{division, locks, lower, placement};
 
 impl System {
     /// Returns the system of a scenario, without a check of the load of its cores.
@@ -28,7 +28,7 @@ impl System {
         let order = order(&callbacks)?;
         let cores = placement::place(scenario, &mut executors, &callbacks)?;
         let mut system = Self {
-            components: units::components(&callbacks),
+            components: division::components(&callbacks),
             executors,
             callbacks,
             order,

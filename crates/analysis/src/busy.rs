@@ -24,42 +24,16 @@ use rospin_core::EntityKind;
 
 use crate::ages::Ages;
 use crate::apart;
-use crate::arrivals::Arrivals;
+use crate::division::{self, Division};
 use crate::known::{GATHERING, Known};
 use crate::locks;
-use crate::system::{Policy, System};
-use crate::units::{self, Division};
+use crate::set::Set;
+use crate::units;
 use crate::window::at_least;
+use crate::within;
 
-/// Name of the analysis for the window of a thread.
-pub(crate) const THREAD: &str = "busy window of the executor, whatever the order inside it";
-/// Name of the analysis for the window of a group on a thread of its own.
-pub(crate) const GROUP: &str = "busy window of the group, for which there is always a thread";
-
-/// Name of the analysis for the window of a group that shares the threads.
-const AMONG: &str = "busy window of the group among all threads, whatever the order inside it";
-/// Name of the analysis for the window of several groups, or of all of them.
-const TOGETHER: &str = "busy window of groups that send to each other, among all threads, whatever the order inside it";
 /// Name of the analysis for the age of what waits.
 const AGE: &str = "age of what waits in groups that share the threads";
-
-/// A set of callbacks with a busy window. Two callbacks belong to the same set if these are equal.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Set {
-    /// The executors on the core of this one that are no less urgent than it, and this one.
-    Core(usize),
-    /// The mutually exclusive group whose first callback this is.
-    Group(usize),
-    /// A unit of an executor with several threads, see [`units`].
-    Unit {
-        executor: usize,
-        division: Division,
-        /// The least urgency of its callbacks.
-        level: u32,
-        /// Its first callback.
-        first: usize,
-    },
-}
 
 impl Set {
     /// Returns the sets of a callback whose busy windows bound it.
@@ -96,55 +70,11 @@ impl Set {
             found.push(unit(Division::Linked, 0));
         }
         found.push(unit(Division::Whole, 0));
-        let level = units::level(system, callback);
+        let level = division::level(system, callback);
         if level > 0 {
             found.push(unit(Division::Groups, level));
         }
         found
-    }
-
-    /// Returns the name of the analysis.
-    pub(crate) const fn method(self) -> &'static str {
-        match self {
-            Self::Core(_) => THREAD,
-            Self::Group(_) => GROUP,
-            Self::Unit { division: Division::Groups, .. } => AMONG,
-            Self::Unit { .. } => TOGETHER,
-        }
-    }
-
-    /// Returns true if a callback belongs to this set.
-    fn has(self, system: &System, callback: usize) -> bool {
-        let plan = &system.callbacks[callback];
-        match self {
-            Self::Core(executor) => {
-                let (own, host) = (&system.executors[executor], &system.executors[plan.executor]);
-                let shares = own.reservation.is_none() && own.core == host.core && own.os_priority <= host.os_priority;
-                plan.executor == executor || shares
-            }
-            Self::Group(first) => callback == first || plan.mates.first() == Some(&first),
-            Self::Unit { executor, division, level, first } => {
-                plan.executor == executor
-                    && (level == 0 || system.urgency(callback) >= level)
-                    && division.unit_of(system, callback) == first
-            }
-        }
-    }
-
-    /// Returns for each callback if it belongs to this set.
-    pub(crate) fn members(self, system: &System) -> Vec<bool> {
-        (0..system.callbacks.len()).map(|callback| self.has(system, callback)).collect()
-    }
-
-    /// Returns true if a chain of these callbacks stays in the set: no message is under way for a time, or waits in a
-    /// join.
-    pub(crate) fn has_chain(self, system: &System, members: &[usize]) -> bool {
-        let passes_at_once = |pair: &[usize]| {
-            let receiver = &system.callbacks[pair[1]];
-            let mut senders = receiver.publishers.iter().zip(&receiver.ways);
-            !receiver.is_join() && senders.all(|(sender, way)| *sender != pair[0] || way.longest == 0)
-        };
-        members.iter().all(|member| self.has(system, *member)) && members.windows(2).all(passes_at_once)
     }
 
     /// Returns the length of the set's longest busy window; `None` if some of its releases have no bound, or if it does
@@ -153,7 +83,7 @@ impl Set {
         let system = known.system;
         let inside = self.members(system);
         known.budget.spend(GATHERING * inside.iter().filter(|is_inside| **is_inside).count() as u64);
-        let found = arrivals(known, &inside)?;
+        let found = within::arrivals(known, &inside)?;
         let mut work = Vec::new();
         for (callback, arrivals) in found.into_iter().enumerate().filter(|(callback, _)| inside[*callback]) {
             let plan = &system.callbacks[callback];
@@ -192,52 +122,6 @@ impl Set {
             each.fold(once, u64::saturating_add)
         })
     }
-}
-
-/// Returns the arrivals from the beginning of a busy window on, by callback; none for callbacks that are not `inside`.
-/// `None` if arrivals from outside have no bound.
-pub(crate) fn arrivals(known: &Known<'_>, inside: &[bool]) -> Option<Vec<Arrivals>> {
-    let system = known.system;
-    let mut found = vec![Arrivals::Sum(Vec::new()); system.callbacks.len()];
-    // Publishers come before receivers in this order.
-    for &receiver in system.order.iter().filter(|receiver| inside[**receiver]) {
-        let plan = &system.callbacks[receiver];
-        let sent = |place: usize| {
-            let follows = inside[plan.publishers[place]] && plan.ways[place].longest == 0;
-            // A message that takes time may have been sent before the window began, and still arrive in it.
-            if follows { Some(found[plan.publishers[place]].clone()) } else { known.sent(receiver, place) }
-        };
-        let all = |outside: &Arrivals, places: Vec<usize>| {
-            let own = (!outside.is_never()).then(|| Some(outside.clone()));
-            let parts: Option<Vec<_>> = own.into_iter().chain(places.into_iter().map(sent)).collect();
-            parts.map(Arrivals::sum)
-        };
-        found[receiver] = if plan.is_join() {
-            // When the window begins, some topic of the join has no message: the join would be ready otherwise.
-            let input = |input: usize| all(&plan.joined[input].arrivals, plan.of_input(input).collect());
-            let inputs = (0..plan.joined.len()).map(input).collect::<Option<Vec<_>>>()?;
-            Arrivals::Joined { inputs, depth: plan.depth }
-        } else {
-            all(&plan.source, (0..plan.publishers.len()).collect())?
-        };
-    }
-    Some(found)
-}
-
-/// Returns true if the busy window in which a callback is analysed is that of its executor's whole set, so that
-/// [`arrivals`] are those from its beginning on: under first in, first out, and in a wait set, where everything may
-/// come before the callback.
-pub(crate) fn counts(system: &System, callback: usize) -> bool {
-    let plan = &system.callbacks[callback];
-    let executor = &system.executors[plan.executor];
-    let is_whole = match executor.policy {
-        Policy::Fifo | Policy::WaitSet { timers_inside: true } => true,
-        Policy::WaitSet { timers_inside: false } => plan.kind != EntityKind::Timer,
-        Policy::FixedPriority | Policy::Edf => false,
-    };
-    let set = Set::Core(plan.executor);
-    let waits = |other: &usize| set.has(system, *other) && system.callbacks[*other].is_async();
-    is_whole && system.receive == 0 && !(0..system.callbacks.len()).any(|other| waits(&other))
 }
 
 /// Largest shares of the budget that all those searches may take: in the rounds of a solver, and with the searches of

@@ -19,9 +19,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::division::Division;
 use crate::interference::{Relation, Work};
 use crate::known::{Found, Known};
-use crate::units::Division;
 use crate::{apart, global, polled};
 
 const APART: &str = "a thread for each group: busy window of the group";

@@ -29,12 +29,12 @@ use std::cmp::Reverse;
 
 use rospin_core::EntityKind;
 
+use crate::division::Division;
 use crate::interference::Work;
 use crate::known::{GATHERING, Known};
 use crate::search::Search;
 use crate::system::{Policy, System};
 use crate::uniprocessor::goes_first;
-use crate::units::Division;
 
 /// Name of the analysis.
 pub(crate) const METHOD: &str = "ready sets of the wait set, by the activations that come before in them";

@@ -98,7 +98,7 @@ fn changed(system: &System, executor: usize, remedy: Remedy) -> System {
                 changed.callbacks[callback].mates.clear();
                 changed.callbacks[callback].in_flight = threads;
             }
-            changed.components = crate::units::components(&changed.callbacks);
+            changed.components = crate::division::components(&changed.callbacks);
         }
         Remedy::Load(percent) => {
             for &member in &system.executors[executor].callbacks {

@@ -15,10 +15,10 @@
 //!
 //! Theorems and proofs: `book/src/analysis/several-threads.md`.
 
+use crate::division::Division;
 use crate::known::Solution;
 use crate::report::Unbounded;
 use crate::system::{Callback, Policy, System};
-use crate::units::Division;
 
 /// Shares of time that the callbacks of an executor with several threads ask for.
 struct Loads<'a> {

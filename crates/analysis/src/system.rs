@@ -172,7 +172,7 @@ pub(crate) struct System {
     /// Callbacks in an order in which publishers come before receivers.
     pub(crate) order: Vec<usize>,
     pub(crate) cores: Vec<Core>,
-    /// For each callback, the first callback of its component, see [`components`](crate::units::components).
+    /// For each callback, the first callback of its component, see [`components`](crate::division::components).
     pub(crate) components: Vec<usize>,
     /// Accelerators, in the scenario's order.
     pub(crate) devices: Vec<Device>,

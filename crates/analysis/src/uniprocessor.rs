@@ -7,14 +7,15 @@ use rospin_core::EntityKind;
 
 use crate::arrivals::Arrivals;
 use crate::budget::Budget;
-use crate::busy;
 use crate::end_to_end;
 use crate::inside;
 use crate::known::{Found, Known};
 use crate::locks;
+use crate::set::{self, Set};
 use crate::suspension;
 use crate::system::{Callback, Policy, System};
 use crate::window::{Ahead, Blocker, Interferer, Supply, Window};
+use crate::within;
 
 const PREEMPTIVE: &str = "preemptive fixed priority (Bozhko and Brandenburg 2020)";
 const FIXED_PRIORITY: &str = "non-preemptive fixed priority (Bozhko and Brandenburg 2020)";
@@ -102,8 +103,8 @@ pub(crate) fn window<'a>(known: &Known<'a>, callback: usize) -> Option<ReadyWind
             arrivals = inside::arrivals(known, callback, Some((callback, own.number(1) - 1)))?;
         }
         inside = Some(arrivals);
-    } else if busy::counts(system, callback) {
-        let arrivals = busy::arrivals(known, &busy::Set::Core(plan.executor).members(system))?;
+    } else if set::counts(system, callback) {
+        let arrivals = within::arrivals(known, &Set::Core(plan.executor).members(system))?;
         own = arrivals[callback].clone();
         inside = Some(arrivals);
     }

@@ -59,93 +59,21 @@
 use std::cmp::Reverse;
 
 use crate::arrivals::Arrivals;
-use crate::busy;
+use crate::division::Division;
 use crate::known::{GATHERING, Known};
 use crate::left::{Both, Lefts, State, Windows};
 use crate::search::Search;
-use crate::system::{Policy, System};
 use crate::unit::{self, Part, Unit, Width, trees};
+use crate::within;
 
 /// Number of rounds after which a division without a solution is given up.
 const ROUNDS: usize = 60;
-/// Largest number of callbacks of an executor in which levels are looked at.
-const LEVELS_MAX: usize = 64;
 /// Number of rounds that make a solution shorter that need not be the least one.
 const SHORTENINGS: usize = 4;
 /// Largest number of callbacks of an executor in which what follows in each unit is looked at.
 const ONWARD_MAX: usize = 128;
 /// Largest number of callbacks of an executor in which what follows of each callback is looked at.
 const PATHS_MAX: usize = 48;
-
-/// The way in which callbacks of an executor are divided into units.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Division {
-    /// Each mutually exclusive group is a unit, and each callback of a reentrant group.
-    Groups,
-    /// Groups that send messages to each other are one unit.
-    Linked,
-    /// All callbacks of the executor are one unit.
-    Whole,
-}
-
-impl Division {
-    /// Returns the first callback of the unit that a callback belongs to.
-    pub(crate) fn unit_of(self, system: &System, callback: usize) -> usize {
-        let plan = &system.callbacks[callback];
-        match self {
-            Self::Groups => plan.mates.first().map_or(callback, |mate| callback.min(*mate)),
-            Self::Linked => system.components[callback],
-            Self::Whole => system.executors[plan.executor].callbacks[0],
-        }
-    }
-
-    /// Returns the first callback of each unit of an executor, in order.
-    pub(crate) fn units(self, system: &System, executor: usize) -> Vec<usize> {
-        let callbacks = system.executors[executor].callbacks.iter();
-        let mut firsts: Vec<usize> = callbacks.map(|callback| self.unit_of(system, *callback)).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
-        firsts
-    }
-}
-
-/// Returns for each callback the first callback of its component: of callbacks that are in one group, or in one
-/// executor and linked by a message that is under way for no time.
-pub(crate) fn components(callbacks: &[crate::system::Callback]) -> Vec<usize> {
-    fn root(parents: &mut [usize], callback: usize) -> usize {
-        let mut top = callback;
-        while parents[top] != top {
-            parents[top] = parents[parents[top]];
-            top = parents[top];
-        }
-        top
-    }
-    let mut parents: Vec<usize> = (0..callbacks.len()).collect();
-    for (callback, plan) in callbacks.iter().enumerate() {
-        let senders = plan.publishers.iter().zip(&plan.ways).filter(|(_, way)| way.longest == 0);
-        let senders = senders.map(|(sender, _)| *sender).filter(|sender| callbacks[*sender].executor == plan.executor);
-        for other in plan.mates.iter().copied().chain(senders) {
-            let (one, other) = (root(&mut parents, callback), root(&mut parents, other));
-            // The root is the first callback of a component.
-            parents[one.max(other)] = one.min(other);
-        }
-    }
-    (0..callbacks.len()).map(|callback| root(&mut parents, callback)).collect()
-}
-
-/// Returns the least urgent level of a callback that has a meaning of its own: its urgency, or 0 if all callbacks
-/// belong to it.
-pub(crate) fn level(system: &System, callback: usize) -> u32 {
-    let plan = &system.callbacks[callback];
-    let executor = &system.executors[plan.executor];
-    let is_ordered = matches!(executor.policy, Policy::FixedPriority | Policy::WaitSet { timers_inside: false });
-    let awaits = |other: &usize| system.callbacks[*other].is_async();
-    if !is_ordered || executor.callbacks.len() > LEVELS_MAX || executor.callbacks.iter().any(awaits) {
-        return 0;
-    }
-    let urgency = system.urgency(callback);
-    if executor.callbacks.iter().any(|other| system.urgency(*other) < urgency) { urgency } else { 0 }
-}
 
 /// Units that share the threads of an executor.
 pub(crate) struct Units<'a> {
@@ -196,7 +124,7 @@ impl<'a> Units<'a> {
         let in_level = |callback: usize| level == 0 || system.urgency(callback) >= level;
         let mut all = vec![false; system.callbacks.len()];
         host.callbacks.iter().filter(|callback| in_level(**callback)).for_each(|callback| all[*callback] = true);
-        let mut fresh = busy::arrivals(known, &all)?;
+        let mut fresh = within::arrivals(known, &all)?;
         let trees = trees(system, &all);
         let sends = |receiver: usize| {
             let unit = division.unit_of(system, receiver);
@@ -245,7 +173,7 @@ impl<'a> Units<'a> {
             known.budget.spend(GATHERING * system.callbacks.len() as u64);
             let mut inside = vec![false; system.callbacks.len()];
             members().filter(|member| all[*member]).for_each(|member| inside[member] = true);
-            let mut arrivals = busy::arrivals(known, &inside);
+            let mut arrivals = within::arrivals(known, &inside);
             if arrivals.is_none() && !looks_onward {
                 return None;
             }
