@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_channel::oneshot;
-use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Awaited, CallError, Calls, ClientEnd, FullName, Gid, Matches, Qos, Refused, RequestId, SentRequest, TypeKind,
-    TypeName,
+    Awaited, CallError, Calls, ClientEnd, EndpointKind, FullName, Gid, Matches, Qos, Refused, RequestId, SentRequest,
+    TypeKind, TypeName,
 };
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;

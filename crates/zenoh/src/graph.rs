@@ -1,12 +1,9 @@
 //! The graph of other sessions: their liveliness tokens, whose keys describe a node or an endpoint.
 
-use std::time::Duration;
-
-use hiroz_protocol::format::rmw_zenoh::ros_type_name;
-use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
-use rospin_node::{Durability, Endpoint, EndpointKind, Gid, Graph, History, Liveliness, Reliability};
+use rospin_node::{Endpoint, EndpointKind, Gid, Graph};
 
 use crate::names::gid_of;
+use crate::profile;
 
 /// Enters a token that came or went into the graph. Tokens of the session `own` are left out, because its nodes and
 /// endpoints are in the graph already.
@@ -60,38 +57,17 @@ impl<'a> Token<'a> {
         let is_of_topic = matches!(kind, EndpointKind::Publisher | EndpointKind::Subscription);
         endpoint.gid = if is_of_topic { Some(Gid::new(gid_of(key))) } else { None };
         endpoint.type_hash = if hash.starts_with("RIHS") { Some((*hash).to_owned()) } else { None };
-        if let Ok(qos) = QosProfile::decode(qos) {
-            endpoint.reliability = Some(match qos.reliability {
-                QosReliability::Reliable => Reliability::Reliable,
-                QosReliability::BestEffort => Reliability::BestEffort,
-            });
-            endpoint.durability = Some(match qos.durability {
-                QosDurability::TransientLocal => Durability::TransientLocal,
-                QosDurability::Volatile => Durability::Volatile,
-            });
-            endpoint.history = Some(match qos.history {
-                QosHistory::KeepLast(depth) => History::KeepLast(depth),
-                QosHistory::KeepAll => History::KeepAll,
-            });
-            endpoint.deadline = limit(qos.deadline);
-            endpoint.lifespan = limit(qos.lifespan);
-            endpoint.liveliness = Some(match qos.liveliness {
-                QosLiveliness::Automatic => Liveliness::Automatic,
-                QosLiveliness::ManualByNode | QosLiveliness::ManualByTopic => Liveliness::ManualByTopic,
-            });
-            endpoint.liveliness_lease_duration = limit(qos.liveliness_lease_duration);
-        }
+        profile::decode(qos, &mut endpoint);
         Some(Self { session, says: Says::Endpoint(endpoint) })
     }
 }
 
-/// Returns a duration of a token; `None` if it is infinite, which is no limit.
-fn limit(limit: QosDuration) -> Option<Duration> {
-    if limit == QosDuration::INFINITE {
-        return None;
+/// Returns the name of a type in ROS, from that in DDS. Another name stays as it is, as in `rmw_zenoh_cpp`.
+fn ros_type_name(dds_type: &str) -> String {
+    match dds_type.strip_suffix('_').and_then(|stem| stem.split_once("dds_::")) {
+        Some((package_and_kind, name)) => package_and_kind.replace("::", "/") + name,
+        None => dds_type.to_owned(),
     }
-    // The nanoseconds of a token may be more than a second.
-    Some(Duration::from_secs(limit.sec).saturating_add(Duration::from_nanos(limit.nsec)))
 }
 
 /// Returns the name that a part of a key stands for: a part contains no slashes, and has `%` in their place.
@@ -101,6 +77,8 @@ fn slashes(part: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rospin_node::{Durability, History, Liveliness, Reliability};
+
     use super::*;
 
     #[test]

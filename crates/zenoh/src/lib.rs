@@ -114,10 +114,11 @@
 //!
 //! # The library hiroz
 //!
-//! The keys and tokens of ROS 2 over Zenoh come from the crate `hiroz-protocol`. The nodes of hiroz are not used: their
-//! types come with traits and code generation of their own, they start tasks and answer parameter services on Zenoh's
-//! threads, and a caller does not learn that its call ended without a response. This crate uses a Zenoh session
-//! directly, and everything else of ROS 2 is [`rospin_node`].
+//! Keys and tokens are those of `rmw_zenoh_cpp`, written here. The crate `hiroz-protocol` has them, too, but it enables
+//! all of Zenoh's default features, and with them libraries that have known vulnerabilities. The nodes of hiroz are not
+//! used: their types come with traits and code generation of their own, they start tasks and answer parameter services
+//! on Zenoh's threads, and a caller does not learn that its call ended without a response. This crate uses a Zenoh
+//! session directly, and everything else of ROS 2 is [`rospin_node`].
 
 #![forbid(unsafe_code)]
 
@@ -135,6 +136,7 @@ mod middleware;
 mod names;
 mod options;
 mod payload;
+mod profile;
 mod publisher;
 mod service;
 mod session;

@@ -1,12 +1,7 @@
 //! Nodes and their entities on the network: the keys that their messages go to, and the tokens by which others know of
 //! them.
 
-use std::time::Duration;
-
-use hiroz_protocol::entity::{EndpointEntity, NodeEntity};
-use hiroz_protocol::qos::{QosDurability, QosDuration, QosHistory, QosLiveliness, QosProfile, QosReliability};
-use hiroz_protocol::{EndpointKind, KeyExprFormat, TypeHash, TypeInfo};
-use rospin_node::{Durability, FullName, History, Liveliness, NodeName, Qos, Refused, Reliability, TypeKind, TypeName};
+use rospin_node::{EndpointKind, FullName, NodeName, Qos, Refused, TypeKind, TypeName};
 use xxhash_rust::xxh3::xxh3_128;
 use zenoh::Wait;
 use zenoh::key_expr::KeyExpr;
@@ -14,10 +9,7 @@ use zenoh::liveliness::LivelinessToken;
 
 use crate::attachment::Gid;
 use crate::session::Session;
-use crate::tokens;
-
-/// Form of keys and tokens.
-const FORMAT: KeyExprFormat = KeyExprFormat::RmwZenoh;
+use crate::{profile, tokens};
 
 /// Text in place of the hash of a type that has none. Humble's `rmw_zenoh_cpp` writes it for all types.
 const NO_HASH: &str = "TypeHashNotSupported";
@@ -30,23 +22,19 @@ pub(crate) fn refused(error: impl std::fmt::Display) -> Refused {
 /// Node of a session, which is in the graph until this value is dropped.
 pub(crate) struct ZenohNode {
     pub(crate) session: Session,
-    entity: NodeEntity,
+    id: usize,
+    /// Its namespace and its name, as tokens have them.
+    parts: String,
     _token: LivelinessToken,
 }
 
 impl ZenohNode {
     pub(crate) fn new(session: &Session, name: &NodeName) -> Result<Self, Refused> {
-        let entity = NodeEntity {
-            domain_id: session.domain_id(),
-            z_id: session.zenoh().zid(),
-            id: session.next_id(),
-            name: name.base_name().to_owned(),
-            namespace: name.namespace().to_owned(),
-            enclave: String::new(),
-        };
-        let key = FORMAT.node_liveliness_key_expr(&entity).map_err(refused)?;
-        let token = session.zenoh().liveliness().declare_token(&*key).wait().map_err(refused)?;
-        Ok(Self { session: session.clone(), entity, _token: token })
+        let id = session.next_id();
+        let parts = format!("{}/{}", percents(name.namespace()), name.base_name());
+        let key = format!("{}/{id}/{id}/NN/%/{parts}", prefix(session));
+        let token = session.zenoh().liveliness().declare_token(key).wait().map_err(refused)?;
+        Ok(Self { session: session.clone(), id, parts, _token: token })
     }
 }
 
@@ -68,35 +56,26 @@ impl Endpoint {
         type_name: &TypeName,
         qos: &Qos,
     ) -> Result<Self, Refused> {
-        let (hash, shown_hash) = match type_name.hash.as_deref() {
-            Some(text) => (parse_hash(type_name, text)?, text),
-            None => (TypeHash::zero(), NO_HASH),
-        };
-        // The library always writes a hash, and zeros if there is none. The zeros are replaced by the text that
-        // rmw_zenoh_cpp writes.
-        let zeros = TypeHash::zero().to_rihs_string();
-        let shown = |key: &str| -> Result<KeyExpr<'static>, Refused> {
-            let key = if type_name.hash.is_none() { key.replacen(&zeros, NO_HASH, 1) } else { key.to_owned() };
-            KeyExpr::try_from(key).map_err(refused)
-        };
+        let session = &node.session;
         let dds_type = dds_type(type_name);
-        let entity = EndpointEntity {
-            id: node.session.next_id(),
-            node: Some(node.entity.clone()),
-            kind,
-            topic: name.to_string(),
-            type_info: Some(TypeInfo::new(&dds_type, hash)),
-            qos: profile(qos),
-        };
-        let token = FORMAT.liveliness_key_expr(&entity, &node.entity.z_id).map_err(refused)?;
-        let token = shown(token.as_str())?;
-        let topic = name.as_str().replace('/', "%");
-        let others = tokens::ends(&counterpart(kind).to_string(), &topic, &dds_type, shown_hash);
+        let hash = hash(type_name)?;
+        let topic = percents(name.as_str());
+        let id = session.next_id();
+        let token = format!(
+            "{}/{}/{id}/{}/%/{}/{topic}/{dds_type}/{hash}/{}",
+            prefix(session),
+            node.id,
+            code(kind),
+            node.parts,
+            profile::encode(qos),
+        );
+        let topic_key = name.as_str().trim_start_matches('/');
+        let key = format!("{}/{topic_key}/{dds_type}/{hash}", session.domain_id());
         Ok(Self {
-            key: shown(FORMAT.topic_key_expr(&entity).map_err(refused)?.as_str())?,
-            gid: gid_of(token.as_str()),
-            others,
-            token,
+            key: KeyExpr::try_from(key).map_err(refused)?,
+            gid: gid_of(&token),
+            others: tokens::ends(code(counterpart(kind)), &topic, &dds_type, hash),
+            token: KeyExpr::try_from(token).map_err(refused)?,
         })
     }
 
@@ -112,13 +91,33 @@ pub(crate) fn gid_of(token: &str) -> Gid {
     xxh3_128(token.as_bytes()).to_le_bytes()
 }
 
+/// Returns what tokens of the session begin with.
+fn prefix(session: &Session) -> String {
+    format!("@ros2_lv/{}/{}", session.domain_id(), session.zenoh().zid())
+}
+
+/// Returns a name as a part of a token: with `%` in place of slashes.
+fn percents(name: &str) -> String {
+    name.replace('/', "%")
+}
+
+/// Returns the kind of an endpoint as tokens have it.
+const fn code(kind: EndpointKind) -> &'static str {
+    match kind {
+        EndpointKind::Publisher => "MP",
+        EndpointKind::Subscription => "MS",
+        EndpointKind::Server => "SS",
+        EndpointKind::Client => "SC",
+    }
+}
+
 /// Returns the kind of endpoints that one of this kind is matched with.
 const fn counterpart(kind: EndpointKind) -> EndpointKind {
     match kind {
         EndpointKind::Publisher => EndpointKind::Subscription,
         EndpointKind::Subscription => EndpointKind::Publisher,
-        EndpointKind::Service => EndpointKind::Client,
-        EndpointKind::Client => EndpointKind::Service,
+        EndpointKind::Server => EndpointKind::Client,
+        EndpointKind::Client => EndpointKind::Server,
     }
 }
 
@@ -127,49 +126,18 @@ fn dds_type(type_name: &TypeName) -> String {
     format!("{}::{}::dds_::{}_", type_name.package, type_name.kind.as_str(), type_name.name)
 }
 
-/// Returns the hash of a type, from its text. The error says how a hash is written.
-fn parse_hash(type_name: &TypeName, text: &str) -> Result<TypeHash, Refused> {
+/// Returns the hash of a type as keys and tokens have it. The error says how a hash is written.
+fn hash(type_name: &TypeName) -> Result<&str, Refused> {
+    let Some(text) = type_name.hash.as_deref() else { return Ok(NO_HASH) };
     let is_hash = text.strip_prefix("RIHS01_").is_some_and(|digits| {
         digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit))
     });
-    TypeHash::from_rihs_string(text).filter(|_| is_hash).ok_or_else(|| {
-        let topic_or_service = if type_name.kind == TypeKind::Srv { "service" } else { "topic" };
-        Refused(format!(
-            "`{text}` is an invalid hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 \
-             {topic_or_service} info --verbose` shows it"
-        ))
-    })
-}
-
-/// Returns a limit as tokens have it.
-fn limit(limit: Option<Duration>) -> QosDuration {
-    limit.map_or_else(QosDuration::default, |limit| QosDuration {
-        sec: limit.as_secs(),
-        nsec: limit.subsec_nanos().into(),
-    })
-}
-
-/// Returns a quality of service as tokens have it.
-fn profile(qos: &Qos) -> QosProfile {
-    QosProfile {
-        reliability: match qos.reliability {
-            Reliability::BestEffort => QosReliability::BestEffort,
-            Reliability::Reliable => QosReliability::Reliable,
-        },
-        durability: match qos.durability {
-            Durability::Volatile => QosDurability::Volatile,
-            Durability::TransientLocal => QosDurability::TransientLocal,
-        },
-        history: match qos.history {
-            History::KeepLast(depth) => QosHistory::KeepLast(depth),
-            History::KeepAll => QosHistory::KeepAll,
-        },
-        deadline: limit(qos.deadline()),
-        lifespan: limit(qos.lifespan()),
-        liveliness: match qos.liveliness {
-            Liveliness::Automatic => QosLiveliness::Automatic,
-            Liveliness::ManualByTopic => QosLiveliness::ManualByTopic,
-        },
-        liveliness_lease_duration: limit(qos.liveliness_lease()),
+    if is_hash {
+        return Ok(text);
     }
+    let topic_or_service = if type_name.kind == TypeKind::Srv { "service" } else { "topic" };
+    Err(Refused(format!(
+        "`{text}` is an invalid hash of type `{type_name}`; it should be `RIHS01_` and 64 digits, as `ros2 \
+         {topic_or_service} info --verbose` shows it"
+    )))
 }

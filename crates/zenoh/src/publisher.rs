@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Awaited, Complaints, Durability, EndEvents, FullName, History, Liveliness, Matches, PublishError, PublisherEnd,
-    Qos, Refused, Reliability, TypeName,
+    Awaited, Complaints, Durability, EndEvents, EndpointKind, FullName, History, Liveliness, Matches, PublishError,
+    PublisherEnd, Qos, Refused, Reliability, TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;

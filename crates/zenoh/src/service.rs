@@ -1,9 +1,8 @@
 //! Servers: requests as a source, each with a way back for its response.
 
 use bytes::Bytes;
-use hiroz_protocol::EndpointKind;
 use rospin_engine::{Notifier, Pending, Source, TakeError};
-use rospin_node::{FullName, Gid, Qos, Refused, ReplyEnd, RequestId, RequestInbox, TypeName};
+use rospin_node::{EndpointKind, FullName, Gid, Qos, Refused, ReplyEnd, RequestId, RequestInbox, TypeName};
 use zenoh::Wait;
 use zenoh::bytes::ZBytes;
 use zenoh::key_expr::KeyExpr;
@@ -42,7 +41,7 @@ impl ZenohRequests {
         qos: &Qos,
     ) -> Result<Self, Refused> {
         let session = &node.session;
-        let endpoint = Endpoint::new(node, EndpointKind::Service, service, service_type, qos)?;
+        let endpoint = Endpoint::new(node, EndpointKind::Server, service, service_type, qos)?;
         let key = session.remembered(endpoint.key.clone())?;
         let (inbox, delivery) = RequestInbox::new(qos.depth().unwrap_or(KEEP_ALL));
         // Clients only query queryables that are complete.

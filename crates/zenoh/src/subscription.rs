@@ -2,10 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use hiroz_protocol::EndpointKind;
 use rospin_node::{
-    Durability, EndEvents, FullName, Gid, Inlet, Packet, Publication, Qos, Refused, Reliability, SubscriptionEnd,
-    TypeName,
+    Durability, EndEvents, EndpointKind, FullName, Gid, Inlet, Packet, Publication, Qos, Refused, Reliability,
+    SubscriptionEnd, TypeName,
 };
 use zenoh::Wait;
 use zenoh::liveliness::LivelinessToken;
