@@ -103,7 +103,9 @@
 //! [file](SessionOptions::config_file). Use TLS with endpoints such as `quic/192.168.0.1:7447?multistream=0`. With more
 //! than one stream, a message may overtake the declaration that it depends on, and is lost. Endpoints with `tls/` are
 //! [not safe](OpenError::Tls). Access control treats tokens as messages of their own: a topic whose messages are denied
-//! can still be seen in the graph.
+//! can still be seen in the graph. Authentication by public keys, compression and several links between two sessions are
+//! not compiled in: a program that wants them depends on `zenoh` with `auth_pubkey`, `transport_compression` or
+//! `transport_multilink`.
 //!
 //! # Threads
 //!
