@@ -142,16 +142,34 @@ void rospin_dds_pace (int32_t writer, size_t size, struct rospin_dds_pace *state
   dds_entity_unpin (entity);
 }
 
-/* Returns true if a locked writer writes at once, and overwrites nothing that is not confirmed. */
-static bool has_room (const struct ddsi_writer *own)
+/* How full a locked writer is: of so many messages or bytes there are so many. */
+struct fill {
+  uint64_t is;
+  uint64_t of;
+};
+
+static struct fill fill_of (const struct ddsi_writer *own)
 {
-  if (own->heartbeat_xevent == NULL)
-    return true;
   if (own->xqos->history.kind == DDS_HISTORY_KEEP_LAST)
-    return unconfirmed (own) < (uint64_t) own->xqos->history.depth;
+    return (struct fill) { .is = unconfirmed (own), .of = (uint64_t) own->xqos->history.depth };
   struct ddsi_whc_state state;
   ddsi_whc_get_state (own->whc, &state);
-  return state.unacked_bytes <= own->whc_high;
+  /* It writes without waiting as long as there are no more bytes than that. */
+  return (struct fill) { .is = state.unacked_bytes, .of = (uint64_t) own->whc_high + 1 };
+}
+
+/* Waits for room of a locked writer, on an awake thread. Returns true if there is some. */
+static bool wait_for_room (struct ddsi_writer *own, int64_t patience)
+{
+  const ddsrt_mtime_t begin = ddsrt_time_monotonic ();
+  const ddsrt_mtime_t end = ddsrt_mtime_add_duration (begin, patience);
+  struct fill fill = fill_of (own);
+  /* Readers confirm what they have when they are asked, or ten times a second. So they are asked before it is full. */
+  if (2 * fill.is >= fill.of && begin.v - own->hbcontrol.t_of_last_ackhb.v > AGAIN / 2)
+    ask_readers (own);
+  while (fill.is >= fill.of && own->state == WRST_OPERATIONAL && wait_for_answer (own, end))
+    fill = fill_of (own);
+  return fill_of (own).is < fill.of;
 }
 
 int32_t rospin_dds_wait_for_room (int32_t writer, int64_t patience)
@@ -165,14 +183,8 @@ int32_t rospin_dds_wait_for_room (int32_t writer, int64_t patience)
     struct ddsi_writer *own = ((struct dds_writer *) entity)->m_wr;
     ddsi_thread_state_awake (ddsi_lookup_thread_state (), &entity->m_domain->gv);
     ddsrt_mutex_lock (&own->e.lock);
-    const ddsrt_mtime_t end = ddsrt_mtime_add_duration (ddsrt_time_monotonic (), patience);
-    is_room = has_room (own);
-    if (!is_room)
-      ask_readers (own);
-    while (!is_room && own->state == WRST_OPERATIONAL && wait_for_answer (own, end))
-      is_room = has_room (own);
-    if (!is_room)
-      is_room = has_room (own);
+    if (own->heartbeat_xevent != NULL)
+      is_room = wait_for_room (own, patience);
     ddsrt_mutex_unlock (&own->e.lock);
     ddsi_thread_state_asleep (ddsi_lookup_thread_state ());
   }

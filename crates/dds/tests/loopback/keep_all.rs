@@ -200,6 +200,38 @@ fn a_late_subscription_that_is_stuck_gets_everything_that_was_kept() {
     assert!(slow.group.into_payload().unwrap() == published, "all is heard, once and in order");
 }
 
+/// Nor does one that keeps the last few, if it publishes only where there is room.
+#[test]
+fn a_publisher_with_room_overwrites_nothing() {
+    const COUNT: usize = 300;
+    let (context, _) = context();
+    let main = executor(&context, "main");
+    let id = domain_id();
+    let (here, there) = (join(id), join(id));
+    let talker = here.ros(&context).create_node("talker").unwrap();
+    let options = PublisherOptions::new("chatter").keep_last(3);
+    let publisher = talker.create_publisher::<Text>(options).unwrap();
+    let listener = there.ros(&context).create_node("listener").unwrap();
+    let slow = Slow::with(&listener, &main, Qos::keep_last(COUNT));
+    slow.go_on();
+    wait(&main, "the publisher is matched", publisher.wait_for_subscription());
+    wait(&main, "the subscription is matched", slow.subscription.wait_for_publisher());
+    let padding = " ".repeat(64 << 10);
+    spinning(&main, || {
+        let begin = Instant::now();
+        for number in 0..COUNT {
+            let mut message = Arc::new(text(format!("{padding}{number}")));
+            while let Err(refused) = publisher.publish_if_room(message) {
+                assert!(begin.elapsed() < PATIENCE, "{refused}");
+                message = refused.message;
+                let _ = publisher.wait_for_room();
+            }
+        }
+        slow.until_heard(COUNT);
+    });
+    assert_eq!(slow.subscription.missed(), 0);
+}
+
 /// The time for which a publisher waits is its own. With zero it never waits.
 #[test]
 fn a_publisher_waits_for_as_long_as_it_says() {
