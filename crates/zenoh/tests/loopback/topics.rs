@@ -11,8 +11,8 @@ use rospin_zenoh::interfaces::type_description_interfaces::{
 };
 use rospin_zenoh::zenoh::Wait;
 use rospin_zenoh::{
-    Durability, Message, Node, NodeOptions, Publisher, PublisherOptions, Qos, Reliability, Session, Subscription,
-    SubscriptionOptions, TopicError,
+    Durability, Message, Node, NodeOptions, PublishError, Publisher, PublisherOptions, Qos, Reliability, Session,
+    Subscription, SubscriptionOptions, TopicError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,30 @@ fn strings_arrive_in_their_order() {
     assert_eq!((subscription.missed(), take_failures(&incidents)), (0, 0));
     drop(subscription);
     assert_eq!(group.into_payload().unwrap(), said);
+}
+
+/// A publisher is not told what another process has room for, and says so.
+#[test]
+fn room_in_another_process_is_not_known() {
+    let (context, _) = context();
+    let executor = executor(&context, "main");
+    let (host, guest) = Place::new().both();
+    let talker = host.ros(&context).create_node("talker").unwrap();
+    let listener = guest.ros(&context).create_node("listener").unwrap();
+    let publisher = talker.create_publisher::<Text>("chatter").unwrap();
+    let unsure = talker.create_publisher::<Text>(PublisherOptions::new("chatter").best_effort()).unwrap();
+    let group = executor.create_group("listener", Vec::new());
+    let subscription = listener.on(&group).create_subscription("chatter", hear(&executor)).unwrap();
+    matched(&executor, &publisher, &subscription);
+    let unknown = |reason: &PublishError| reason.to_string().contains("Zenoh does not tell if there is room");
+    assert!(unknown(&publisher.wait_for_room().unwrap_err()));
+    let refused = publisher.publish_if_room(text("lost?")).unwrap_err();
+    assert!(unknown(&refused.reason) && refused.message.data == "lost?");
+    // It waits for nobody.
+    assert_eq!(unsure.wait_for_room(), Ok(()));
+    drop(subscription);
+    wait_until(&executor, "nobody listens", || publisher.wait_for_room().is_ok());
+    publisher.publish_if_room(text("nobody hears it")).unwrap();
 }
 
 #[test]
