@@ -14,7 +14,7 @@ const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wa
 
 /// Returns the number of systems of each policy.
 fn systems() -> u64 {
-    if cfg!(debug_assertions) { 3 } else { 60 }
+    if cfg!(debug_assertions) { 2 } else { 60 }
 }
 
 /// Returns the name between back quotes.

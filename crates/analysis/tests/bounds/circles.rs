@@ -24,7 +24,7 @@ const RUNS: u64 = 6;
 
 /// Returns the number of systems of each policy: 10,000 in all with `ROSPIN_SYSTEMS=2000`.
 fn systems() -> u64 {
-    common::systems(30, 200)
+    common::systems(12, 200)
 }
 
 pub(crate) fn random(policy: &str, seed: u64) -> Scenario {

@@ -11,7 +11,7 @@ use crate::common::{ms, seeds};
 use crate::{busy, several};
 
 /// Systems of each policy and kind.
-const SYSTEMS: u64 = if cfg!(debug_assertions) { 30 } else { 400 };
+const SYSTEMS: u64 = if cfg!(debug_assertions) { 10 } else { 400 };
 const POLICIES: [&str; 5] = ["fixed-priority", "edf", "fifo", "wait-set-e1", "wait-set-e2"];
 
 /// Returns the scenario with each queue as deep as the analysis says, and how many of them have such a depth.

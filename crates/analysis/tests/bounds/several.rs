@@ -24,7 +24,7 @@ const PHASES: u64 = 5;
 
 /// Returns how many systems there are of each policy and kind: 10,000 in all with `ROSPIN_SYSTEMS=1000`.
 fn systems() -> u64 {
-    common::systems(30, 100)
+    common::systems(10, 100)
 }
 
 /// Kinds of groups.

@@ -24,7 +24,7 @@ const DEEP: u32 = 1_000_000;
 
 /// Returns the number of systems of each policy and generator.
 fn systems() -> u64 {
-    common::systems(12, 150)
+    common::systems(4, 150)
 }
 
 /// Where a system comes from, and its phases and execution times.
