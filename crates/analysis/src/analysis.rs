@@ -182,7 +182,7 @@ impl<'a> Analysis<'a> {
             cores: cores.collect(),
             accelerators: (0..system.devices.len()).map(|device| on_accelerator(&known, device)).collect(),
             methods,
-            assumptions: self.assumptions(system),
+            assumptions: self.assumptions(system, solution),
         }
     }
 
@@ -217,7 +217,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    fn assumptions(&self, system: &System) -> Vec<String> {
+    fn assumptions(&self, system: &System, solution: &Solution) -> Vec<String> {
         let awaits_other =
             |plan: &crate::system::Callback| plan.is_async() && plan.requests.len() + 1 < plan.segments.len();
         let mut assumptions = vec![
@@ -279,8 +279,28 @@ impl<'a> Analysis<'a> {
             !self.reservations.is_empty(),
             "Reservations are kept by the operating system, and execution does not stop them.",
         );
+        let names = by_depths(system, solution);
+        add(
+            !names.is_empty(),
+            &format!(
+                "Queues have the depths of the scenario: with deeper ones, bounds of these callbacks are longer or missing: {}.",
+                names.join(", ")
+            ),
+        );
         assumptions
     }
+}
+
+/// Returns the names of the callbacks whose bounds follow from the depths of queues.
+fn by_depths(system: &System, solution: &Solution) -> Vec<String> {
+    let mut names = Vec::new();
+    for (plan, (found, deep)) in system.callbacks.iter().zip(solution.found.iter().zip(&solution.for_any_depth().found))
+    {
+        if found.bound != deep.bound {
+            names.push(format!("`{}`", plan.name));
+        }
+    }
+    names
 }
 
 /// Returns the load of an accelerator, and the time that each callback takes there.

@@ -30,6 +30,7 @@ fn camera(ros: &Ros) -> rospin::Result<()> {
 }
 
 /// Prints where the first image is, and ends.
+#[expect(clippy::print_stdout, reason = "the test reads it")]
 fn viewer(ros: &Ros) -> rospin::Result<()> {
     let node = ros.create_node("viewer")?;
     let context = ros.context().clone();

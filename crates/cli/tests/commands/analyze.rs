@@ -248,11 +248,15 @@ fn the_file_says_why_a_row_has_no_bound_and_which_changes_give_one() {
     assert!(why.contains("group `c` asks for 57.0 % of a thread") && why.ends_with("it may starve"), "{why}");
     let changes = ["with 3 threads", "if `x` serves first in, first out", "if group `c` is reentrant"];
     assert_eq!(last["unbounded"]["changes"], serde_json::json!(changes));
-    let hears = of(&figures, "callbacks", "hears");
-    assert!(hears["unbounded"]["why"].as_str().unwrap().starts_with("`last` has none, which releases it: "), "{hears}");
-    assert_eq!(hears["unbounded"]["changes"], serde_json::json!(changes));
+    // However long it waits, `last` sends no more at once than its queue holds.
+    assert!(of(&figures, "callbacks", "hears")["bound_ms"].is_number(), "{figures}");
+    let assumptions = figures["assumptions"].as_array().unwrap();
+    assert!(
+        assumptions.iter().any(|text| text.as_str().unwrap().ends_with("longer or missing: `mate`, `hears`.")),
+        "{figures}"
+    );
     assert!(of(&figures, "callbacks", "one")["unbounded"].is_null());
-    assert_eq!(of(&figures, "chains", "end")["unbounded_callbacks"], serde_json::json!(["last", "hears"]));
+    assert_eq!(of(&figures, "chains", "end")["unbounded_callbacks"], serde_json::json!(["last"]));
     for (name, from, to) in [
         ("threads.toml", "cores = 2", "cores = 3"),
         ("policy.toml", "fixed-priority", "fifo"),
