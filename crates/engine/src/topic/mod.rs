@@ -21,7 +21,6 @@
 //! 10,000 entities took 0.99 to 1.21 times the processor time of one among 10, and 1.25 to 1.46 times with these fields
 //! on several lines.
 
-mod alarm;
 mod ends;
 mod message;
 mod mixed;
@@ -30,7 +29,6 @@ mod publisher;
 mod room;
 mod source;
 
-use alarm::{Alarm, Alarms};
 pub use ends::TopicEnds;
 pub use message::Carried;
 use message::{AnyMessage, MessageType, SharedPointer};
@@ -46,11 +44,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::error::{DepthTooLarge, GroupGone};
+use crate::foreign_waker::ForeignWaker;
 use crate::guarantees::Guarantees;
 use crate::lock_free::ring::{Producer, View};
 use crate::loss::LossCounters;
 use crate::os::Process;
 use crate::registry::{Name, TypeMismatch};
+use crate::source::Notifier;
 use crate::topics::Topics;
 use crate::waiters::Waiters;
 
@@ -132,6 +132,39 @@ struct History {
     depth: usize,
     /// The messages with their numbers, which order them over all publishers.
     messages: VecDeque<(u64, AnyMessage)>,
+}
+
+/// Way to tell a subscription that it has a message.
+#[derive(Clone)]
+enum Alarm {
+    /// Notifies an executor, unless the queue's publishers are muted: then the executor takes further messages anyway.
+    Executor {
+        notifier: Notifier,
+        queue: QueueView,
+        /// True if the executor asks the queue since when its messages wait.
+        is_asked: bool,
+    },
+    /// Calls a waker. It is shared, since cloning a waker is user code.
+    Waker(Arc<QueueWaker>),
+}
+
+/// The waker of a queue, with the name of its topic for the log.
+struct QueueWaker {
+    waker: ForeignWaker,
+    topic: String,
+}
+
+/// The alarms of a topic's subscriptions. The last places may be empty.
+type Alarms = Arc<[Option<Alarm>]>;
+
+impl Alarm {
+    /// Returns the address of what is written first to notify an executor; `None` for a waker.
+    fn address(&self) -> Option<usize> {
+        match self {
+            Self::Executor { notifier: Notifier(signal), is_asked, .. } => Some(signal.address(*is_asked)),
+            Self::Waker(_) => None,
+        }
+    }
 }
 
 impl Topic {

@@ -7,8 +7,9 @@ use std::task::Waker;
 use rospin_core::Instant;
 use rospin_core::recording::Event;
 
-use super::alarm::QueueWaker;
-use super::{Alarm, AnyMessage, MessageType, Queue, QueueView, Room, SharedPointer, Topic, TopicEnds, TopicError};
+use super::{
+    Alarm, AnyMessage, MessageType, Queue, QueueView, QueueWaker, Room, SharedPointer, Topic, TopicEnds, TopicError,
+};
 use crate::context::Context;
 use crate::error::depth_of;
 use crate::lock_free::depth::Depth;
