@@ -82,7 +82,7 @@ impl Part {
     }
 }
 
-/// What is due in an interval of some length.
+/// Work that is due in an interval of some length.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     length: u64,
@@ -94,7 +94,7 @@ struct Look {
     due: usize,
 }
 
-/// What is due of all callbacks but one in an interval of some length.
+/// Work of all callbacks but one that is due in an interval of some length.
 #[derive(Clone, Copy, Debug)]
 struct Others {
     length: u64,

@@ -7,7 +7,8 @@
 //! exclusive group whose work has no bound counts as one thread less. Where no group
 //! excludes, or there is a thread for each, [`global`] and [`apart`] find smaller bounds.
 //!
-//! What is left of a callback from before counts by its response time, or by what its queue holds, whichever is less.
+//! Work that is left of a callback from before counts by its response time, or by what its queue holds, whichever is
+//! less.
 //!
 //! The emulated wait set is one of these schedulers, with every order possible. An idle thread that finds nothing in
 //! the ready set polls, and then sees all activations whose groups are free. So no thread is idle while an activation

@@ -80,8 +80,8 @@ impl Set {
 }
 
 /// Returns true if the busy window in which a callback is analysed is that of its executor's whole set, so that
-/// [`within::arrivals`](crate::within::arrivals) are those from its beginning on: under first in, first out, and in a wait set, where everything may
-/// come before the callback.
+/// [arrivals](crate::within::arrivals) are those from its beginning on: under first in, first out, and in a wait set,
+/// where everything may come before the callback.
 pub(crate) fn counts(system: &System, callback: usize) -> bool {
     let plan = &system.callbacks[callback];
     let executor = &system.executors[plan.executor];

@@ -1,7 +1,8 @@
 //! The executor's thread, from one callback to the next: *drain*, *pick*, *run*, *complete*, in this order below.
 //! `Spin::dispatch` is the loop, and `Spin::step` is everything between two callbacks: it drains, completes the last
-//! run, and picks the next one. So what arrived during a run is drained before the run is completed. The same loop serves any number of threads: one thread borrows the state, and several share it behind a
-//! lock that is held only between callbacks.
+//! run, and picks the next one. So what arrived during a run is drained before the run is completed. The same loop
+//! serves any number of threads: one thread borrows the state, and several share it behind a lock that is held only
+//! between callbacks.
 //!
 //! The only thread of an executor has a second way from one callback to the next, and most callbacks take it: it runs
 //! synchronous ones without a deadline, except timers, where they are ([`crate::in_place`]). Both ways lead to the same

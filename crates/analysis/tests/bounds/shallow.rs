@@ -27,7 +27,7 @@ fn systems() -> u64 {
     common::systems(4, 150)
 }
 
-/// Where a system comes from, and its phases and execution times.
+/// Origin of a system, and its phases and execution times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
     Circles,

@@ -181,7 +181,7 @@ pub(crate) struct PublisherLink<M: Encode> {
     max_blocking_time: Duration,
 }
 
-/// What is done about queues of this process that are full.
+/// Treatment of queues of this process that are full.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Full {
     /// The oldest message makes room, after a wait if the publisher keeps all.
