@@ -13,7 +13,7 @@ os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 
 UNION = "-p rospin-union"
 LAB = "--manifest-path lab/Cargo.toml -p rospin-union-lab"
-FEATURES = "robot/zenoh,rospin-union/zenoh,rospin/shared_memory,robot/dds,rospin-cli/dds,rospin-union/dds_security"
+FEATURES = "robot/zenoh,rospin-union/zenoh,rospin/shared_memory,robot/dds,rospin-cli/dds,rospin-cli/bridge,rospin-union/dds_security"
 ROBOT = f"-p rospin -p robot -p rospin-cli {UNION} --features {FEATURES}"
 DDS = "--no-default-features --features rospin-union-lab/rospin,rospin-union-lab/dds_security"
 # The builds of .ci/check that share the folder `target`.
