@@ -133,8 +133,8 @@ pub enum InitError {
 /// - Compares the program with its system file if `ROSPIN_SYSTEM` names one, see [`monitor_from_env`].
 /// - Reads deployment files as [`ContextOptions::from_env`] does.
 /// - Starts the middleware that `RMW_IMPLEMENTATION` selects, or the one that the program was built with. With the
-///   feature `shared_memory`, large messages stay in memory that the processes of a machine share; where there is none,
-///   the log says why, and the middleware has all messages.
+///   feature `shared_memory`, images and point clouds for other processes of the machine go through shared memory. If it
+///   cannot be set up, the log says why, and the middleware sends them as all others.
 /// - Halts all executors on SIGINT or SIGTERM. One more signal, more than a second after the first one, ends the
 ///   process at once.
 ///

@@ -42,7 +42,7 @@ fn limit(limit: Option<Duration>) -> String {
     format!("{},{}", part(seconds, NO_LIMIT.0), part(nanoseconds, NO_LIMIT.1))
 }
 
-/// Sets the quality of service of an endpoint to that of its token. If the text is none, the endpoint stays without.
+/// Sets the quality of service of an endpoint from the text in its token. A text that cannot be read changes nothing.
 pub(crate) fn decode(text: &str, endpoint: &mut Endpoint) {
     if let Some(described) = described(text, endpoint.clone()) {
         *endpoint = described;
@@ -98,7 +98,7 @@ fn duration(text: &str) -> Option<Option<Duration>> {
     Some(Some(Duration::from_secs(given.0).saturating_add(Duration::from_nanos(given.1))))
 }
 
-/// Reads a number, which is `usual` if there is none. Returns `None` for another text.
+/// Reads a number. An empty text stands for `usual`. Returns `None` for a text that is no number.
 fn number(text: &str, usual: u64) -> Option<u64> {
     if text.is_empty() { Some(usual) } else { text.parse().ok() }
 }

@@ -15,8 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::shared::REFUSED;
-use super::shared::Shared;
+use super::shared::{REFUSED, Shared};
 use super::watchers::lock;
 use crate::ros::is_hidden;
 

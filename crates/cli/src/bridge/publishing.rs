@@ -8,8 +8,7 @@ use rospin::message::{SerializedMessage, TypeName};
 use rospin::qos::Durability;
 use rospin::{Publisher, PublisherOptions, Qos};
 
-use super::shared::REFUSED;
-use super::shared::Shared;
+use super::shared::{REFUSED, Shared};
 use super::topics::Topics;
 use super::types::carried_message;
 use super::watchers::lock;

@@ -11,8 +11,7 @@ use rospin_dynamic::DynamicSeed;
 use rospin_wire::cdr::{from_payload_with, to_payload};
 use tokio::time::timeout;
 
-use super::shared::REFUSED;
-use super::shared::Shared;
+use super::shared::{REFUSED, Shared};
 use super::types::{Answer, Types};
 use super::watchers::lock;
 use crate::bag::definition;

@@ -6,7 +6,9 @@ use clap::{Args, ValueEnum};
 use rospin::Qos;
 use rospin::graph::{Endpoint, EndpointKind};
 use rospin::qos::{Durability, History, Liveliness, Reliability};
-use rospin_report::number;
+use rospin_report::{Failure, number};
+
+use super::{Session, warn};
 
 /// Quality of service of a subscription or publisher.
 #[derive(Args, Clone, Debug)]
@@ -115,7 +117,7 @@ impl QosOptions {
 
     /// Returns the quality of service of a subscription that shall hear these publishers, and remarks on publishers
     /// that have to be heard with less than they offer.
-    pub(crate) fn of_subscription(&self, publishers: &[Endpoint]) -> (Qos, Vec<String>) {
+    fn of_subscription(&self, publishers: &[Endpoint]) -> (Qos, Vec<String>) {
         let qos = self.qos_profile.unwrap_or(Profile::SensorData).qos();
         let mut remarks = Vec::new();
         if self.is_given() || publishers.is_empty() {
@@ -136,6 +138,18 @@ impl QosOptions {
             }
         }
         (qos, remarks)
+    }
+
+    /// Waits until all publishers of a topic are known, and returns the quality of service of a subscription that shall
+    /// hear them, and the publishers. Warns of those that have to be heard with less than they offer.
+    pub(crate) fn of_topic(&self, session: &Session, topic: &str) -> Result<(Qos, Vec<Endpoint>), Failure> {
+        session.discover()?;
+        let publishers = session.node().publishers_info_by_topic(topic).map_err(Failure::input)?;
+        let (qos, remarks) = self.of_subscription(&publishers);
+        for remark in remarks {
+            warn(&remark);
+        }
+        Ok((qos, publishers))
     }
 
     fn is_given(&self) -> bool {

@@ -60,12 +60,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
     session.discover_until(|node| node.count_publishers(&topic).is_ok_and(|count| count > 0))?;
     let event = types::checked(session, &topic, event.clone())?;
     // The quality of service has to fit all publishers, not only the one that was found first.
-    session.discover()?;
-    let publishers = node.publishers_info_by_topic(&topic).map_err(Failure::run)?;
-    let (qos, remarks) = options.qos.of_subscription(&publishers);
-    for remark in remarks {
-        warn(&remark);
-    }
+    let (qos, publishers) = options.qos.of_topic(session, &topic)?;
     let mailbox = Mailbox::new();
     let hear = SubscriptionOptions::new(&*topic).qos(qos);
     let _subscription = subscribe(session, hear, &event, &mailbox)?;

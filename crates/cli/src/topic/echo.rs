@@ -98,12 +98,7 @@ pub(super) fn run(session: &Session, options: &Options, out: &mut dyn Write) -> 
         check_filter(&message_type, filter, options.field.as_deref())?;
     }
     // The quality of service has to fit all publishers, not only the one that was found first.
-    session.discover()?;
-    let publishers = session.node().publishers_info_by_topic(&topic).map_err(Failure::input)?;
-    let (qos, remarks) = options.qos.of_subscription(&publishers);
-    for remark in remarks {
-        warn(&remark);
-    }
+    let (qos, _) = options.qos.of_topic(session, &topic)?;
     let mailbox = Mailbox::new();
     let subscription =
         subscribe(session, SubscriptionOptions::new(&*topic).qos(qos), &message_type, options, &mailbox)?;

@@ -68,8 +68,8 @@ fn a_publisher_waits_for_room_no_longer_than_it_may() {
     assert_eq!(set.group.into_payload().unwrap(), [1, 2, 3]);
 }
 
-/// Of every form: with a `MessageInfo`, with messages that are kept, and with a deadline, for which messages are
-/// encoded.
+/// A subscription may ask for a `MessageInfo`, be transient local, or have a deadline, for which messages are encoded.
+/// None of that makes room in its queue.
 #[test]
 fn a_full_queue_of_any_form_refuses() {
     let deadline = Qos::keep_last(1).with_deadline(Duration::from_secs(3600));
